@@ -163,23 +163,6 @@ def test_an_error_stops_the_other_slices():
     assert max(last) < 4999
 
 
-def test_regression_and_binary_losses_train():
-    x = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
-    line = Dataset("line", x, x @ [0.5, -1.0, 0.25], "table", classes=None)
-    halves = Dataset("halves", x, (x[:, 0] > 0).astype(int), "table", classes=2)
-    fit, told = (
-        train(dense(3, 1), data, TrainingConfig(300, rate, loss=loss), trials=3, seed=1)
-        for data, rate, loss in (
-            (line, 0.2, "squared-error"),
-            (halves, 2.0, "binary-cross-entropy"),
-        )
-    )
-    assert fit.mean_loss(line).max() < 1e-6
-    assert told.accuracy(halves).min() > 0.95
-    with pytest.raises(ValueError, match="use mean_loss for a regression"):
-        fit.accuracy(line)
-
-
 BAD = [
     ({"trials": 0}, "trials must be at least 1"),
     ({"pair": PARTS, "trials": 5}, "trials must be 7, one for each part of the pool"),

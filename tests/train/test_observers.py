@@ -111,16 +111,6 @@ def test_accuracy_every_few_steps_is_that_of_shorter_trainings(every, after):
     assert len(np.unique(seen.values)) > 4
 
 
-def test_accuracy_in_slices_goes_to_its_own_trials():
-    options = {"trials": 6, "steps": 4, "learning_rate": 3.0, "block": 3}
-    found = []
-    for blocks in (None, [0], [1]):
-        seen = AccuracyEvery(blobs(300, (5,), seed=4), 2)
-        trained(SMALL, seen, blocks=blocks, **options)
-        found.append(seen.values)
-    np.testing.assert_array_equal(found[0], np.concatenate(found[1:]))
-
-
 def test_the_noise_that_was_added():
     scale = NoiseScale()
     done = trained(SMALL, scale, trials=7)

@@ -41,6 +41,7 @@ def test_schedules():
     assert shares == sorted(shares, reverse=True)
     assert Cosine().share(10, 10) == pytest.approx(0)
     assert Decay(0.1, every=3).share(7, 10) == pytest.approx(0.01)
+    assert [round(Cosine(warmup=2).share(step, 6), 2) for step in range(3)] == [0.5, 1.0, 1.0]
     assert [Decay(0.5, every=2).share(step, 6) for step in range(5)] == [1, 1, 0.5, 0.5, 0.25]
 
 

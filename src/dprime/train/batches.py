@@ -21,11 +21,9 @@ from torch import Tensor
 from dprime.train.data import TrainingData
 from dprime.train.streams import Purpose, Streams
 
-MASKED_FROM = 0.5
-"""From this sampling rate on, all records are computed and the absent ones masked."""
+MASKED_FROM = 0.5  # from this sampling rate on, all records are computed and the absent ones masked
 
-Made = tuple[Tensor, ...]
-"""What a layer makes of records: tensors that have the record second."""
+Made = tuple[Tensor, ...]  # what a layer makes of records: tensors that have the record second
 
 _lock = threading.RLock()
 

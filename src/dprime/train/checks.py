@@ -13,15 +13,9 @@ from dprime.train.losses import Loss, named_loss
 from dprime.train.network import Network, hooks_of, layered, parameters_of
 from dprime.validate import InputError, invalid_input, invalid_value
 
-TOLERANCE = 1e-4
-"""Relative difference up to which two ways to compute the same output agree."""
-
-PROBED = 4
-"""Records that are sent through the model for the check."""
-
-FOLLOWED = 2
-"""Those whose gradients are made for it: each is as large as the model."""
-
+TOLERANCE = 1e-4  # relative difference up to which two ways to compute the same output agree
+PROBED = 4  # records that are sent through the model for the check
+FOLLOWED = 2  # those whose gradients are made for it: each is as large as the model
 FAILURES = (RuntimeError, TypeError, ValueError, IndexError)
 """What PyTorch raises where a model does not fit its records, or cannot be followed."""
 

@@ -61,11 +61,6 @@ def median_clip_norm(
     this is the Gaussian mechanism with one step; for zero-out, a record that counts for nothing is
     in no bin. None reads the exact median. The seed is that of the weights and the noise, all else
     is as for `train`.
-
-    >>> from dprime.data import load
-    >>> net = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
-    >>> median_clip_norm(net, load("digits").train, noise_multiplier=20.0, seed=1).cost
-    Gaussian(noise_multiplier=20.0, steps=1)
     """
     drawn = fresh_seed() if seed is None else check_seed(seed)
     norms = _norms(model, dataset, loss, drawn, compute)

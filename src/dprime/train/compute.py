@@ -35,14 +35,12 @@ LARGEST_KEPT = 1 << 25
 class Compute:
     """A device ("cpu" or "cuda") and how much of it is used.
 
-    Attributes:
-        memory: in GB; bounds what the engine uses at once.
-        workers: slices of trials that a processor trains at the same time; None takes as many as
-            PyTorch has threads.
+    `workers` are the slices of trials that a processor trains at the same time; None takes as many
+    as PyTorch has threads.
     """
 
     device: str | torch.device = "cpu"
-    memory: float = 2.0
+    memory: float = 2.0  # in GB; bounds what the engine uses at once
     workers: int | None = None
 
     def __post_init__(self) -> None:
@@ -65,8 +63,7 @@ class Compute:
         return dataclasses.replace(self, device=device, memory=min(self.memory, memory))
 
 
-HERE = Compute()
-"""This processor, with 2 GB."""
+HERE = Compute()  # this processor, with 2 GB
 
 
 def cores() -> int:

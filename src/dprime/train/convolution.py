@@ -40,14 +40,9 @@ class Windows(torch.autograd.Function):
             from dprime.train import gpu  # noqa: PLC0415
 
             return gpu.fold(errors, ctx.shape, conv.stride, conv.dilation), None
-        into = errors.new_zeros(ctx.shape)
-        rows, columns = errors.shape[1:3]
-        (sh, sw), (dh, dw) = conv.stride, conv.dilation
-        for i in range(conv.kernel[0]):
-            for j in range(conv.kernel[1]):
-                across = slice(i * dh, i * dh + sh * (rows - 1) + 1, sh)
-                along = slice(j * dw, j * dw + sw * (columns - 1) + 1, sw)
-                into[:, across, along] += errors[:, :, :, i, j]
+        channels_first = errors.permute(0, 5, 3, 4, 1, 2).flatten(1, 3).flatten(2)
+        sides, steps = ctx.shape[1:3], {"dilation": conv.dilation, "stride": conv.stride}
+        into = F.fold(channels_first, sides, conv.kernel, **steps).permute(0, 2, 3, 1)
         return into, None
 
 

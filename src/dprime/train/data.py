@@ -25,17 +25,13 @@ from dprime.mechanisms import Adjacency
 class TrainingData:
     """What trials train on. Make it with `alone`, `remove`, `replace`, `add` or `parts`.
 
-    Attributes:
-        common: the records that both worlds have, or the pool.
-        differing: nothing, or x, or x and x′: x is in D only, x′ in D′ only.
-        place: how many of the common records stand before x and x′; None for all of them.
-        members: whether each trial trains on each record of the pool [trial, record]; None for all.
-        probability: with which each record of the pool was kept, one for all or one for each.
+    Of a pool, `members` says whether each trial trains on each record [trial, record], and
+    `probability` with what chance each was kept, one for all or one for each.
     """
 
-    common: Dataset
-    differing: Dataset | None = None
-    place: int | None = None
+    common: Dataset  # the records that both worlds have, or the pool
+    differing: Dataset | None = None  # x, or x and x′: x is in D only, x′ in D′ only
+    place: int | None = None  # how many of the common records stand before x; None for all
     members: NDArray[np.bool_] | None = field(default=None, repr=False)
     probability: float | NDArray[np.float64] = 1.0
 
@@ -85,10 +81,6 @@ class TrainingData:
         Everything public follows from the probabilities alone, never from who was drawn: sums are
         divided by the expected batch size. For a certificate of who was drawn, give the training
         that number as `expected_batch_size`.
-
-        >>> pool = Dataset.of(np.eye(4), [0, 1, 2, 3])
-        >>> TrainingData.parts(pool, [[True, False, True, False]], probability=0.5).expected
-        2.0
         """
         kept, chances = np.array(members, dtype=bool), np.array(probability, dtype=np.float64)
         if kept.ndim != 2 or kept.shape[1] != len(pool) or not len(kept):
@@ -112,8 +104,9 @@ class TrainingData:
     @property
     def first(self) -> int:
         """The place of x in `union`."""
-        last = self.place is None or self.differing is None
-        return len(self.common) if last else self.place  # type: ignore[return-value]
+        if self.place is None or self.differing is None:
+            return len(self.common)
+        return self.place
 
     @property
     def size(self) -> int:

@@ -72,28 +72,22 @@ def train(
 ) -> Trained:
     """Train a model many times at once.
 
-    Args:
-        model: draws no random numbers, has no `if` on the data and no backward hooks; it is not
-            changed. Each record goes through it alone, and counts as zero where its gradient is
-            not finite.
-        data: a data set, two worlds that differ in one record, or a pool of which each trial has
-            its own part.
-        training: steps, clipping, noise, sampling, optimizer.
-        trials: how many trainings; by default one, or one for each part of a pool.
-        seed: gives every random number of the experiment; None draws one of 256 random bits.
-            Whoever knows it knows the noise: for a model that you release, leave it out. The
-            result keeps it in `seed` and prints it nowhere.
-        world: which world each trial trains on: "in", "out", "alternate" (even trials in), or
-            "random" (a coin from the trial's own stream).
-        blocks: which blocks of `training.block` trials to run; None runs all.
-        initial: "fresh" weights for every trial, the model's own ("given"), or a tensor
-            [parameter] or [trial, parameter].
-        canary: puts gradients of its own in the place of those of the records in which the worlds
-            differ; they are sampled and clipped like any other.
-        observers: see every step, in the order given.
-        keep_weights: whether the final weights of all trials are kept.
-        compute: the device, its memory and workers.
-        progress: whether to show a bar; None shows it for long work on a terminal.
+    The model draws no random numbers, has no `if` on the data and no backward hooks; it is not
+    changed. Each record goes through it alone, and counts as zero where its gradient is not finite.
+    The data are a data set, two worlds that differ in one record, or a pool of which each trial has
+    its own part. By default there is one trial, or one for each part.
+
+    The seed gives every random number of the experiment; None draws one of 256 random bits. Whoever
+    knows it knows the noise: for a model that you release, leave it out. The result keeps it in
+    `seed` and prints it nowhere.
+
+    Trials train in `world` "in", "out", "alternate" (even trials in), or "random" (a coin from the
+    trial's own stream). `blocks` of `training.block` trials are run alone and give the same. They
+    start from "fresh" weights, the model's own ("given"), or a tensor [parameter] or [trial,
+    parameter]. A `canary` puts gradients of its own in the place of those of the records in which
+    the worlds differ; they are sampled and clipped like any other. Observers see every step.
+    `keep_weights=False` keeps no final weights; `progress` None shows a bar for long work on a
+    terminal.
 
     >>> from dprime.data import load
     >>> digits = load("digits")

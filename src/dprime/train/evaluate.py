@@ -32,23 +32,18 @@ keeps a GPU busy."""
 class Trained:
     """Many trained models.
 
-    Attributes:
-        seed: gives the same again, and with it every noise: whoever knows the seed and the models
-            can tell which records were used. Keep it secret; nothing prints it.
-        trials: the index of each trial.
-        in_world: whether each trial trained on D.
-        weights: the final weights [trial, parameter], or None where they were not kept.
-        diverged: whether a trial's weights are no longer finite; a lower learning rate helps.
+    The seed gives the same again, and with it every noise: whoever knows the seed and the models
+    can tell which records were used. Keep it secret; nothing prints it.
     """
 
     network: Network = field(repr=False)
     data: TrainingData = field(repr=False)
     training: TrainingConfig
     seed: int = field(repr=False)
-    trials: NDArray[np.int64] = field(repr=False)
-    in_world: NDArray[np.bool_] = field(repr=False)
-    weights: Tensor | None = field(repr=False)
-    diverged: NDArray[np.bool_] = field(repr=False)
+    trials: NDArray[np.int64] = field(repr=False)  # the index of each
+    in_world: NDArray[np.bool_] = field(repr=False)  # whether it trained on D
+    weights: Tensor | None = field(repr=False)  # final ones [trial, parameter], if they were kept
+    diverged: NDArray[np.bool_] = field(repr=False)  # whether they are no longer finite
 
     def __len__(self) -> int:
         return len(self.trials)

@@ -32,9 +32,7 @@ LONGEST = 1.8e19
 C over a longer one may lie where float32 has few digits, and would clip to a few per cent above C.
 """
 
-FLOOR = 1e-35
-"""Added to squares: what a square too small for float32 leaves out is far below it."""
-
+FLOOR = 1e-35  # added to squares: what a square too small for float32 leaves out is far below it
 RUN = 128
 """Records whose gradients may be added up in single precision, before sums go on in double.
 
@@ -43,9 +41,7 @@ they are added (Higham 2002, section 4.2). So one record moves the rounding of i
 2^-24 (k² + k) C, which is less than `RUN_MOVES` C: the noise is wider by as much.
 """
 
-RUN_MOVES = 1e-3
-"""How far one record may move the sum by the rounding of its run, as a share of C."""
-
+RUN_MOVES = 1e-3  # how far one record may move the sum by the rounding of its run, as a share of C
 GRADIENT_PASSES = 4
 """Multiplications in the time in which one number of a gradient is stored and read twice."""
 
@@ -110,7 +106,7 @@ class AffineTrace(LayerTrace):
     unpack: Change = lambda sums: sums
     measured: PreparedRecords | None = None
     direct: Change | None = None
-    _gradients: Tensor | None = None
+    _kept: tuple[Tensor, ...] = ()
 
     @cached_property
     def x(self) -> Tensor:
@@ -162,9 +158,9 @@ class AffineTrace(LayerTrace):
             gradients = (self.x.mT @ self.error).mT
         else:
             gradients = self.error.mT @ self.x
-        self._gradients = gradients  # [R, n, out, in]
+        self._kept = (gradients, self.error.sum(2))[: 1 + self.bias]  # [R, n, out, in], [R, n, out]
         norms = (gradients * gradients).sum((-2, -1))
-        return norms + (self.error.sum(2) ** 2).sum(-1) if self.bias else norms
+        return norms + (self._kept[1] ** 2).sum(-1) if self.bias else norms
 
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
         """Weights first, then the bias.
@@ -173,10 +169,10 @@ class AffineTrace(LayerTrace):
         are summed in the precision of `into`.
         """
         precision = into[0].dtype
-        if self._gradients is not None:
-            into[0].add_(self.unpack(weighted(c, self._gradients, precision)))
-            if self.bias:
-                into[1].add_(weighted(c, self.error.sum(2), precision))
+        if self._kept:
+            sums, *bias = (weighted(c, gradients, precision) for gradients in self._kept)
+            for target, found in zip(into, (self.unpack(sums), *bias), strict=True):
+                target.add_(found)
             return
         columns = None if self.measured is None else self.measured.columns
         one_product = self.probe.shape[2] == 1 and self.direct is None and columns is None

@@ -38,15 +38,6 @@ def model_named(name: str, dataset: Dataset) -> nn.Module:
 
     The numbers are the widths of the hidden layers, or the filters of 3 × 3 convolutions, each
     followed by group normalisation, ReLU and a maximum over 2 × 2, as in Bernau et al. 2021.
-
-    >>> digits = Dataset.of([[0.0, 0.5], [1.0, 2.0]], [0, 1])
-    >>> model_named("dense-6", digits)
-    Sequential(
-      (0): Flatten(start_dim=1, end_dim=-1)
-      (1): Linear(in_features=2, out_features=6, bias=True)
-      (2): ReLU()
-      (3): Linear(in_features=6, out_features=2, bias=True)
-    )
     """
     found = NAME.fullmatch(name)
     if found is None:

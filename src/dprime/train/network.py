@@ -74,8 +74,7 @@ def parameters_of(model: nn.Module) -> tuple[Parameter, ...]:
     return tuple(Parameter(*each, start) for each, start in zip(trained, starts, strict=False))
 
 
-Traced = tuple[LayerTrace, tuple[Parameter, ...]]
-"""A layer's trace of a pass, and its weights."""
+Traced = tuple[LayerTrace, tuple[Parameter, ...]]  # a layer's trace of a pass, and its weights
 
 
 class Gradients:

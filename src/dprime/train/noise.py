@@ -23,9 +23,7 @@ from torch import Tensor
 
 from dprime.train.streams import BLOCK, Purpose, Streams
 
-GRID_BITS = 17
-"""σ/Δ is below two to this power."""
-
+GRID_BITS = 17  # σ/Δ is below two to this power
 UNSURE = 2.0**-22
 """Nearer than this to the middle between two points of the grid, exact arithmetic decides.
 
@@ -38,23 +36,14 @@ is smallest and less than 2^-41.5 elsewhere. The angle is off by 2^-50, and σ/�
 LEAST, MOST = 2.0**-24, 1 - 2.0**-23
 """Exact arithmetic also decides for U outside of these: far tails, and radii near zero."""
 
-RADII, ANGLES, MORE = range(3)
-"""Parts of a step's bits."""
-
-MORE_BITS = 256
-"""Drawn of each uniform number for the exact arithmetic."""
-
+RADII, ANGLES, MORE = range(3)  # parts of a step's bits
+MORE_BITS = 256  # drawn of each uniform number for the exact arithmetic
 EXACT = MPIntervalContext()
 EXACT.prec = 2 * MORE_BITS
 
-TOGETHER = 1 << 17
-"""Pairs of numbers made at a time on a processor: they stay in the cache."""
-
-GPU_TOGETHER = 1 << 22
-"""The same on a GPU: each operation is worth its start."""
-
-WORDS = BLOCK // 8
-"""Words of 64 bits in a block."""
+TOGETHER = 1 << 17  # pairs of numbers made at a time on a processor: they stay in the cache
+GPU_TOGETHER = 1 << 22  # the same on a GPU: each operation is worth its start
+WORDS = BLOCK // 8  # words of 64 bits in a block
 
 
 def add_normal(
@@ -63,11 +52,6 @@ def add_normal(
     """Add noise of σ [trial] to target [trial, number], in place, and round to the grid.
 
     Where σ = 0 a trial is left as it is.
-
-    >>> noisy = torch.zeros(1, 3)
-    >>> add_normal(Streams(1, [0]), noisy, torch.ones(1), Purpose.NOISE, step=0)
-    >>> bool((noisy * 2**16 == (noisy * 2**16).round()).all()), bool((noisy != 0).all())
-    (True, True)
     """
     silent = sigma == 0
     kept = target[silent]

@@ -127,14 +127,6 @@ class AccuracyEvery(Observer):
 
     And after the last one. Whoever picks the best of these for each trial has looked at the
     held-out records.
-
-    >>> from dprime.train import TrainingConfig, train
-    >>> data = Dataset.of(np.eye(4), [0, 1, 0, 1])
-    >>> seen = AccuracyEvery(data, steps=20)
-    >>> recipe = TrainingConfig(steps=50, learning_rate=1.0)
-    >>> done = train(torch.nn.Linear(4, 2), data, recipe, trials=3, seed=1, observers=[seen])
-    >>> seen.after, seen.values.shape
-    ((20, 40, 50), (3, 3))
     """
 
     after: tuple[int, ...] = ()

@@ -112,11 +112,7 @@ class Constant(Schedule):
 
 @dataclass(frozen=True)
 class Cosine(Schedule):
-    """A linear rise over `warmup` steps, then half a cosine down to zero.
-
-    >>> [round(Cosine(warmup=2).share(step, 6), 2) for step in range(6)]
-    [0.5, 1.0, 1.0, 0.85, 0.5, 0.15]
-    """
+    """A linear rise over `warmup` steps, then half a cosine down to zero."""
 
     warmup: int = 0
 

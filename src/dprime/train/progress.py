@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-PATIENCE = 2.0
-"""Seconds of work before a bar appears."""
+PATIENCE = 2.0  # seconds of work before a bar appears
 
 
 class Advance(Protocol):

@@ -21,26 +21,19 @@ CACHE = 120 << 20
 OWN_RECORDS = 64 << 20
 """The same where each trial has its own records: those of trials side by side must be filled up."""
 
-WORTH_A_WORKER = 8 << 20
-"""Bytes of work below which another worker costs more than it brings."""
-
-FIXED = 128 << 20
-"""Bytes for random numbers in the making and the rest."""
-
+WORTH_A_WORKER = 8 << 20  # bytes of work below which another worker costs more than it brings
+FIXED = 128 << 20  # bytes for random numbers in the making and the rest
 KEPT_SHARE = 0.25
 """The largest share of the memory that the first layer may keep of a pool of records."""
 
 
 @dataclass(frozen=True)
 class Slices:
-    """How the work is cut: trials trained together, records of a batch computed together.
+    """How the work is cut."""
 
-    As many slices are trained at the same time as there are `workers`.
-    """
-
-    trials: int
-    records: int
-    workers: int = 1
+    trials: int  # trained together
+    records: int  # of a batch, computed together
+    workers: int = 1  # slices trained at the same time
 
 
 def kept_of_pool(network: Network, sampler: Sampler, memory: int, trainings: float) -> int:

@@ -25,8 +25,7 @@ from dprime.train.data import TrainingData
 from dprime.train.network import Gradients, Network
 from dprime.train.settings import TrainingConfig
 
-Factors = Callable[[Tensor, float], Tensor]
-"""What to multiply gradients by, from their norms and C."""
+Factors = Callable[[Tensor, float], Tensor]  # what to multiply gradients by, from their norms and C
 
 
 @dataclass(frozen=True)

@@ -27,15 +27,9 @@ from torch import Tensor
 
 from dprime.seeds import SEED_BITS, check_seed
 
-BLOCK = 64
-"""Bytes that the cipher makes for one counter."""
-
-ZEROS = memoryview(bytes(1 << 20))
-"""What is encrypted: the cipher adds its bits to them."""
-
-PARTS = 4
-"""Nonces that each step has."""
-
+BLOCK = 64  # bytes that the cipher makes for one counter
+ZEROS = memoryview(bytes(1 << 20))  # what is encrypted: the cipher adds its bits to them
+PARTS = 4  # nonces that each step has
 WORD = 1 << 32
 HALF = 1 << 31
 
@@ -95,11 +89,6 @@ class Streams:
     """The random bits of some trials of one experiment.
 
     Two experiments with one seed share their bits. The trials' indexes are below 2^32.
-
-    >>> few, many = Streams(7, [3, 4]), Streams(7, range(100))
-    >>> a, b = (own.uniform(5, Purpose.WEIGHTS) for own in (few, many))
-    >>> bool((a == b[3:5]).all())
-    True
     """
 
     def __init__(
