@@ -127,6 +127,12 @@ class TrainingData:
             return None
         return "add-remove" if len(self.differing) == 1 else "replace"
 
+    def check_two_worlds(self, purpose: str) -> None:
+        """Refuse one world for what is of the records in which two differ."""
+        if self.differing is None:
+            remedy = "give TrainingData.remove(…) or TrainingData.replace(…)"
+            raise validate.invalid_input("data", "one world", f"two worlds for {purpose}", remedy)
+
     @property
     def union(self) -> Dataset:
         return self.common if self.differing is None else self._with(self.differing)

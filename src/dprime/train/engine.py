@@ -103,7 +103,10 @@ def train(
     count = _count(trials, records)
     sampler = Sampler(records, training.sample_rate, compute.place)
     network = network_of(model, sampler.x, sampler.y, training.loss)
-    _check_two_worlds(records, training, canary)
+    if canary is not None:
+        records.check_two_worlds("a canary gradient")
+    if training.sensitivity == "local":
+        records.check_two_worlds("local sensitivity")
     chosen = trials_of_blocks(count, training.block, blocks)
     secret = fresh_seed() if seed is None else check_seed(seed)
     in_world = _in_world(world, records, chosen, secret)
@@ -123,16 +126,6 @@ def _count(trials: int | None, data: TrainingData) -> int:
         wanted = f"{parts}, one for each part of the pool"
         raise validate.invalid_value("trials", trials, wanted, "leave it out")
     return count
-
-
-def _check_two_worlds(
-    data: TrainingData, training: TrainingConfig, canary: CanaryGradient | None
-) -> None:
-    """Local sensitivity and canaries are of the records in which two worlds differ."""
-    purpose = "a canary gradient" if canary is not None else "local sensitivity"
-    if data.adjacency is None and (canary is not None or training.sensitivity == "local"):
-        remedy = "give TrainingData.remove(…) or TrainingData.replace(…)"
-        raise validate.invalid_input("data", "one world", f"two worlds for {purpose}", remedy)
 
 
 def _in_world(

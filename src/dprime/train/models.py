@@ -21,16 +21,15 @@ def network_named(name: str, dataset: Dataset) -> nn.Module:
     if ":" not in name:
         return model_named(name, dataset)
     module, _, function = name.partition(":")
-    wanted = "a function that returns a network"
+    wanted, remedy = "a function that returns a network", "give module:function that returns one"
     try:
         network = getattr(importlib.import_module(module), function)()
     except Exception as error:  # whatever the user's code raises
         wanted += f" ({type(error).__name__}: {error})"
-    else:
-        if isinstance(network, nn.Module):
-            return network
-    remedy = "give module:function that returns an nn.Module"
-    raise validate.invalid_value("model", name, wanted, remedy)
+        network = None
+    if not isinstance(network, nn.Module):
+        raise validate.invalid_value("model", name, wanted, remedy)
+    return network
 
 
 def model_named(name: str, dataset: Dataset) -> nn.Module:

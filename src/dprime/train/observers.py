@@ -16,16 +16,6 @@ Numbers = NDArray[np.float64]
 NONE: Numbers = np.zeros((0, 0))
 
 
-def _refuse_one_world(run: EngineContext, *, noise: bool = False) -> None:
-    if run.data.adjacency is None or (noise and run.training.noise_multiplier == 0):
-        found, wanted = "one world", "two worlds that differ in a record"
-        remedy = "give TrainingData.remove(…) or TrainingData.replace(…)"
-        if noise:
-            found, wanted = f"{found}, or without noise", "two worlds and noise to tell them apart"
-            remedy += " and a noise_multiplier"
-        raise validate.invalid_input("data", found, wanted, remedy)
-
-
 class LikelihoodRatio(Observer):
     """The strongest adversary of Bernau et al. (2021, section 5.2): knows all but the world.
 
@@ -40,7 +30,8 @@ class LikelihoodRatio(Observer):
         self.every_step = every_step
 
     def begin(self, run: EngineContext) -> None:
-        _refuse_one_world(run, noise=True)
+        run.data.check_two_worlds("a likelihood ratio")
+        validate.positive("noise_multiplier", run.training.noise_multiplier)
         self._rate = run.training.sample_rate
         self.logs = np.zeros((len(run.trials), run.training.steps if self.every_step else 1))
 
@@ -90,7 +81,7 @@ class LocalSensitivity(Observer):
     """[trial, step]."""
 
     def begin(self, run: EngineContext) -> None:
-        _refuse_one_world(run)
+        run.data.check_two_worlds("local sensitivity")
         self.norms = np.zeros((len(run.trials), run.training.steps))
 
     def see(self, step: Step) -> None:

@@ -66,7 +66,6 @@ class Part:
     def __init__(self, make: Callable[[], Gradients], start: int) -> None:
         self._make, self.start = make, start
         self._gradients: Gradients | None = make()
-        self._norms: Tensor | None = None
         self.losses = self._gradients.losses
 
     @property
@@ -75,22 +74,22 @@ class Part:
 
     @property
     def gradients(self) -> Gradients:
-        return self._make() if self._gradients is None else self._gradients
+        return self._gradients or self._make()
 
-    @property
+    @cached_property
     def norms(self) -> Tensor:
         """The gradients' norms [trial, record], made when they are first asked for."""
-        if self._norms is None:
-            self._norms = self.gradients.norms()
-        return self._norms
+        return self.gradients.norms()
 
     def release(self) -> None:
         self._gradients = None
 
     def leave_out(self, lost: Tensor) -> None:
-        make, gradients = self._make, self.gradients
+        """Take gradients of zero for some of the records [trial, record]."""
+        make = self._make
         self._make = lambda: make().without(lost)
-        self._gradients, self._norms = gradients.without(lost), None
+        self._gradients = self.gradients.without(lost)
+        del self.norms
 
     def clipped(self, record: int, clip_norm: float | None, like: Tensor) -> Tensor:
         """The clipped gradient of one of its records [trial, parameter]."""
