@@ -12,7 +12,6 @@ the blocks of 64 bytes, side by side.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 from collections.abc import Sequence
 from enum import IntEnum
@@ -96,7 +95,7 @@ class Streams:
     ) -> None:
         self._secret = check_seed(seed).to_bytes(SEED_BITS // 8, "little")
         self.device = torch.device(device)
-        self._trials = [int(trial) for trial in trials]
+        self._trials = np.array(trials, dtype=np.int64)
 
     def blocks(
         self, purpose: Purpose, step: int, share: int, wanted: slice, rows: slice, part: int = 0
@@ -108,15 +107,15 @@ class Streams:
         """
         key = hashlib.blake2b(bytes([purpose]), key=self._secret, digest_size=32).digest()
         found = []
-        consecutive = itertools.groupby(enumerate(self._trials[rows]), lambda at: at[1] - at[0])
-        for _, run in consecutive:
-            (_, trial), *others = run
-            count = 1 + len(others)
+        trials = self._trials[rows]
+        for run in np.split(trials, np.flatnonzero(np.diff(trials) != 1) + 1):  # consecutive ones
+            trial, count = int(run[0]), len(run)
             # What is wanted of several trials lies within all that they have.
-            first, last = (0, count * share) if others else (wanted.start, wanted.stop)
+            first, last = (0, count * share) if count > 1 else (wanted.start, wanted.stop)
             place = key, PARTS * step + part, trial * share + first, last - first
             made = self._keystream(*place).view(count, -1)
-            found.append(made[:, wanted.start * BLOCK : wanted.stop * BLOCK] if others else made)
+            own = slice(wanted.start * BLOCK, wanted.stop * BLOCK)
+            found.append(made[:, own] if count > 1 else made)
         return found[0] if len(found) == 1 else torch.cat(found)
 
     def _keystream(self, key: bytes, nonce: int, first: int, blocks: int) -> Tensor:
