@@ -13,8 +13,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from dprime.train import SGD, engine
-from dprime.train.gradients import clip_factors
 from dprime.train.noise import add_normal
+from dprime.train.steps import clip_factors
 
 
 @contextmanager
@@ -46,9 +46,9 @@ def scaled(share):
     """Noise of another scale; `share` is a number or a function of the recipe."""
     right = engine._sigma
 
-    def sigma(run, *rest):
-        factor = share(run.training) if callable(share) else share
-        return factor * right(run, *rest)
+    def sigma(summands, *rest):
+        factor = share(summands.run.training) if callable(share) else share
+        return factor * right(summands, *rest)
 
     return sigma
 
@@ -71,9 +71,9 @@ def sum_changed(change, **parts):
     """The clipped sum is changed, in place, by (run, batch, sum)."""
     right = engine._clipped_sum
 
-    def clipped_sum(run, batch, length, weights, into, crafted):
-        found = right(run, batch, length, weights, into, crafted)
-        change(run, batch, into)
+    def clipped_sum(summands, into, crafted):
+        found = right(summands, into, crafted)
+        change(summands.run, summands.batch, into)
         return found
 
     with exchanged(_clipped_sum=clipped_sum, **parts):
@@ -104,8 +104,8 @@ def biases_forgotten():
 
     right = engine._clipped_sum
 
-    def clipped_sum(run, batch, length, weights, into, crafted):
-        parts = right(run, batch, length, weights, into, crafted)
+    def clipped_sum(summands, into, crafted):
+        parts, run, batch = right(summands, into, crafted), summands.run, summands.batch
         into.zero_()
         for gradient, drawn in zip(crafted, batch.drawn(), strict=True):
             into.addcmul_(drawn[:, None], gradient)
@@ -161,8 +161,8 @@ def noise_halved_by_the_record():
     """The noise is scaled to the batch: half of it wherever x is in the batch."""
     right = engine._sigma
 
-    def sigma(run, parts, batch, *rest):
-        return right(run, parts, batch, *rest) * (1 - 0.5 * has_x(batch))
+    def sigma(summands, *rest):
+        return right(summands, *rest) * (1 - 0.5 * has_x(summands.batch))
 
     return exchanged(_sigma=sigma)
 
@@ -172,11 +172,11 @@ def learning_rate_from_the_loss():
     """The learning rate is multiplied by the mean loss of the batch, which has no noise."""
     losses, right = {}, engine._clipped_sum
 
-    def clipped_sum(run, batch, length, weights, into, crafted):
-        parts = right(run, batch, length, weights, into, crafted)
+    def clipped_sum(summands, into, crafted):
+        parts, mask = right(summands, into, crafted), summands.batch.mask
         found = torch.cat([part.losses for part in sorted(parts, key=lambda part: part.start)], 1)
-        found = found.nan_to_num(0.0, posinf=1e30) * batch.mask
-        losses[id(weights)] = found.sum(1) / batch.mask.sum(1).clamp_min(1)
+        found = found.nan_to_num(0.0, posinf=1e30) * mask
+        losses[id(summands.weights)] = found.sum(1) / mask.sum(1).clamp_min(1)
         return parts
 
     def move(optimizer, weights, gradient, rate, step, state):

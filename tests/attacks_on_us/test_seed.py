@@ -166,7 +166,7 @@ def test_no_other_dataclass_shows_a_field_that_is_a_seed():
 
     modules = (
         dprime.attack.adversary, dprime.audit.game, dprime.audit.config, dprime.audit.record,
-        dprime.train.engine, dprime.train.trained, dprime.membership.frontiers,
+        dprime.train.engine, dprime.train.evaluate, dprime.membership.frontiers,
         dprime.membership.inference, dprime.membership.shadows,
     )  # fmt: skip
     kinds = {

@@ -11,8 +11,8 @@ from torch import nn
 
 from dprime.data.dataset import Dataset
 from dprime.train import TrainingConfig, layers, train
+from dprime.train.batches import Records
 from dprime.train.layers import RUN, RUN_MOVES, Linear, _summed
-from dprime.train.records import Records
 from sums import moved
 from trials import Wrapped
 

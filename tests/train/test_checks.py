@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import cross_entropy
 from torch.nn.utils import parametrizations, prune
 
 from dprime.data.dataset import Dataset
@@ -14,6 +15,7 @@ from trials import Wrapped, blobs, dense
 
 DATA = blobs(6, (4,))
 IMAGES = blobs(6, (8, 6, 6))
+WORDS = Dataset.of(np.ones((6, 4)), DATA.labels, classes=3, kind="table")
 ONCE = TrainingConfig(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
 
 
@@ -22,12 +24,6 @@ class Centred(nn.Module):
 
     def forward(self, x):
         return x - x.mean(0)
-
-
-class OwnForward(Wrapped):
-    def forward(self, x):
-        y = self.inner(x)
-        return y / y.norm()
 
 
 class Choosing(nn.Linear):
@@ -58,41 +54,44 @@ def image_model(norm):
     return nn.Sequential(nn.Conv2d(8, 8, 3), norm, nn.Flatten(), nn.Linear(128, 3))
 
 
+torch.manual_seed(0)  # where spectral norm has converged, or rows are short, nothing changes
+MIXING, REMEMBERS = "mixes the records of a batch", "changes when records go through it"
+SPECTRAL = parametrizations.spectral_norm(nn.Linear(4, 3))
+SHORTENED = nn.Sequential(nn.Embedding(9, 2, max_norm=0.1), nn.Flatten(), nn.Linear(8, 3))
+TWO_ROWS = nn.Unflatten(1, (2, 3))
 REFUSED = [
-    (image_model(nn.BatchNorm2d(8)), IMAGES,
-     r"layer '1' \(BatchNorm2d\) mixes the records of a batch: replace it by nn.GroupNorm\(2, 8\)"),
-    (Wrapped(image_model(nn.BatchNorm2d(8))), IMAGES,
-     r"layer 'inner.1' \(BatchNorm2d\) mixes the records"),
-    (nn.Sequential(nn.Linear(4, 7), nn.BatchNorm1d(7), nn.Linear(7, 3)), DATA,
-     r"replace it by nn.GroupNorm\(1, 7\)"),
-    (image_model(nn.InstanceNorm2d(8, track_running_stats=True)), IMAGES,
-     r"layer '1' \(InstanceNorm2d\) mixes"),
-    (nn.Sequential(Centred(), nn.Linear(4, 3)), DATA, r"layer '0' \(Centred\) mixes the records"),
-    (OwnForward(nn.Linear(4, 3)), DATA, r"OwnForward.forward mixes the records of a batch"),
-    (nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5)), DATA,
-     r"layer '1' \(Dropout\) draws random numbers of its own: remove it"),
-    (nn.Sequential(nn.Linear(5, 3)), DATA,
-     r"model must accept records of shape \(4,\), but it fails on them"),
-    (nn.Sequential(nn.Linear(4, 2)), DATA, "labels must be between 0 and 1, but it is 2"),
-    (nn.Sequential(nn.ReLU()), DATA, "model must be trainable, but it is without any weight"),
-    (nn.Sequential(nn.Linear(4, 6), nn.Unflatten(1, (2, 3))), DATA,
-     r"output must be of shape \(records, classes\), but it is of shape \(4, 2, 3\)"),
+    (image_model(nn.BatchNorm2d(8)), IMAGES, rf"'1' .* {MIXING}: replace it by nn.GroupNorm\(2, 8"),
+    (Wrapped(image_model(nn.BatchNorm2d(8))), IMAGES, rf"'inner.1' \(BatchNorm2d\) {MIXING}"),
+    (
+        nn.Sequential(nn.Linear(4, 7), nn.BatchNorm1d(7)),
+        DATA,
+        r"by nn.GroupNorm\(1, 7\)",
+    ),
+    (image_model(nn.InstanceNorm2d(8, track_running_stats=True)), IMAGES, MIXING),
+    (nn.Sequential(Centred(), nn.Linear(4, 3)), DATA, MIXING),
+    (
+        nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5)),
+        DATA,
+        r"'1' \(Dropout\) draws random",
+    ),
+    (Counting(4, 3), DATA, "Counting gives another one for the same records"),
+    (nn.Linear(5, 3), DATA, r"model must accept records of shape \(4,\), but it fails on them"),
+    (nn.Linear(4, 2), DATA, "labels must be between 0 and 1, but it is 2"),
+    (nn.ReLU(), DATA, "model must be trainable, but it is without any weight"),
+    (nn.Sequential(nn.Linear(4, 6), TWO_ROWS), DATA, r"output must be of shape \(records, classes"),
     ("resnet", DATA, "model must be a torch.nn.Module, but it is 'resnet'"),
     (nn.Sequential(nn.Linear(4, 3), nn.Flatten(0)), DATA, "one row for each of 4 records"),
     (Choosing(4, 3), DATA, "an `if`, a mask or a number taken from the data decides"),
-    (Counting(4, 3), DATA, "Counting gives another one for the same records"),
-    (changed(lambda m: m.register_full_backward_pre_hook(lambda *_: None)), DATA,
-     r"layer 'model' \(Sequential\) has a backward hook: remove it"),
-    (changed(lambda m: m[2].weight.register_hook(lambda g: g)), DATA,
-     "the weight '2.weight' has a hook: remove it"),
-    (changed(lambda m: setattr(m[1], "forward", torch.tanh)), DATA,
-     r"layer '1' \(ReLU\) has a 'forward' of its own"),
-    (nn.Sequential(parametrizations.spectral_norm(nn.Linear(4, 3))), DATA,
-     "'0.parametrizations.weight.0._u' changes when records go through it"),
-    (nn.Sequential(nn.Embedding(9, 2, max_norm=0.1), nn.Flatten(), nn.Linear(8, 3)),
-     Dataset.of(np.ones((6, 4)), DATA.labels, classes=3, kind="table"),
-     "'0.weight' changes when records go through it"),
-]  # fmt: skip
+    (changed(lambda m: m.register_full_backward_pre_hook(print)), DATA, "'model' .* backward hook"),
+    (changed(lambda m: m[2].weight.register_hook(print)), DATA, "weight '2.weight' has a backward"),
+    (
+        changed(lambda m: setattr(m[1], "forward", torch.tanh)),
+        DATA,
+        r"'1' .* a 'forward' of its",
+    ),
+    (nn.Sequential(SPECTRAL), DATA, f"'0.parametrizations.weight.0._u' {REMEMBERS}"),
+    (SHORTENED, WORDS, f"'0.weight' {REMEMBERS}"),
+]
 
 
 @pytest.mark.parametrize(("model", "data", "message"), REFUSED, ids=range(len(REFUSED)))
@@ -104,7 +103,7 @@ def test_refused_models(model, data, message):
 
 LOSSES = [
     (nn.CrossEntropyLoss(), r"loss must be one number per record, of shape \(4,\)"),
-    (lambda out, y: out, r"but it is of shape \(4, 3\): return the losses without summing"),
+    (lambda out, y: out, r"it is of shape \(4, 3\): return each record's own loss"),
     (lambda out, y: 1.0, "loss must be one number per record"),
     (lambda out, y: out[:, 0] - out[:, 0].mean(), "must be a function of each record alone"),
     ("squared-error", r"must be of shape \(records, 1\) for squared-error"),
@@ -133,7 +132,7 @@ def test_a_loss_that_torch_func_cannot_follow():
     """It works where it need not be followed through the model."""
 
     def weighted(outputs, labels):
-        losses = nn.functional.cross_entropy(outputs, labels, reduction="none")
+        losses = cross_entropy(outputs, labels, reduction="none")
         losses[labels == 1] *= 2
         return losses
 
@@ -157,10 +156,9 @@ def test_labels_of_the_wrong_kind():
     real = Dataset("real", DATA.records, np.linspace(0, 1, 6), "table", classes=None)
     with pytest.raises(ValueError, match="labels must be class indexes, but it is real numbers"):
         train(dense(4, 3), real, ONCE)
+    binary = TrainingConfig(steps=1, learning_rate=1, loss="binary-cross-entropy")
     with pytest.raises(ValueError, match="labels must be 0 or 1"):
-        train(
-            dense(4, 1), DATA, TrainingConfig(steps=1, learning_rate=1, loss="binary-cross-entropy")
-        )
+        train(dense(4, 1), DATA, binary)
 
 
 def test_layers_that_write_in_place_are_kept_from_it():

@@ -16,11 +16,9 @@ IMAGES = blobs(12, (1, 12, 12), seed=3)
 
 def image_net():
     torch.manual_seed(0)
-    return nn.Sequential(
-        nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(4, 6, (3, 2), stride=(2, 1), padding=(1, 2), dilation=(2, 1)), nn.Tanh(),
-        nn.Flatten(), nn.LayerNorm(96), nn.Linear(96, 3),
-    )  # fmt: skip
+    first = nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), nn.MaxPool2d(2)
+    second = nn.Conv2d(4, 6, (3, 2), stride=(2, 1), padding=(1, 2), dilation=(2, 1)), nn.Tanh()
+    return nn.Sequential(*first, *second, nn.Flatten(), nn.LayerNorm(96), nn.Linear(96, 3))
 
 
 def test_random_bits_are_the_same():
@@ -39,16 +37,12 @@ def test_random_bits_are_the_same():
 @pytest.mark.parametrize(("rate", "sensitivity"), [(1.0, "local"), (0.3, "global")])
 def test_training_agrees(make, rate, sensitivity):
     worlds = TrainingData.replace(IMAGES.take(range(11)), 2, IMAGES.take([11]))
-    recipe = TrainingConfig(
-        steps=5, learning_rate=0.1, clip_norm=0.7, noise_multiplier=1.5, sample_rate=rate,
-        sensitivity=sensitivity,
-    )  # fmt: skip
+    recipe = TrainingConfig(5, 0.1, 0.7, 1.5, rate, sensitivity=sensitivity)
     results = []
     for place in ("cpu", "cuda"):
         ratio = LikelihoodRatio()
-        done = train(
-            make(), worlds, recipe, trials=6, seed=4, observers=[ratio], compute=Compute(place)
-        )
+        options = {"trials": 6, "seed": 4, "observers": [ratio], "compute": Compute(place)}
+        done = train(make(), worlds, recipe, **options)
         results.append((done.weights, ratio.logs, done.accuracy(IMAGES)))
     torch.testing.assert_close(results[0][0], results[1][0], rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-2, atol=1e-3)

@@ -33,14 +33,20 @@ def test_accuracy_and_losses_per_trial(wrap, room, monkeypatch):
         done.model(5)
 
 
-def test_losses_by_another_loss():
+def test_other_losses_train_and_are_measured():
     line = Dataset("line", DATA.records, DATA.records[:, 0], "table", classes=None)
-    recipe = TrainingConfig(steps=3, learning_rate=0.1, loss="squared-error")
-    done = train(dense(5, 1), line, recipe, trials=2, seed=1)
-    found = evaluate.losses(done.network, done.weights, line, "squared-error")
+    halves = Dataset("halves", DATA.records, (DATA.records[:, 0] > 0).astype(int), "table", 2)
+    square = TrainingConfig(steps=300, learning_rate=0.1, loss="squared-error")
+    fit = train(dense(5, 1), line, square, trials=2, seed=1)
+    found = evaluate.losses(fit.network, fit.weights, line, "squared-error")
     with torch.no_grad():
-        outputs = done.model(1)(torch.tensor(line.records))[:, 0].numpy()
+        outputs = fit.model(1)(torch.tensor(line.records))[:, 0].numpy()
     np.testing.assert_allclose(found[1], (outputs - line.labels) ** 2, rtol=1e-4, atol=1e-7)
+    assert fit.mean_loss(line).max() < 1e-4
+    binary = TrainingConfig(steps=300, learning_rate=2.0, loss="binary-cross-entropy")
+    assert train(dense(5, 1), halves, binary, trials=2, seed=1).accuracy(halves).min() == 1
+    with pytest.raises(ValueError, match="use mean_loss for a regression"):
+        fit.accuracy(line)
 
 
 def test_a_model_that_has_diverged_has_no_loss():

@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import nn
 
+from dprime.train.batches import Records
 from dprime.train.functional import Functional
 from dprime.train.layers import AffineTrace
 from dprime.train.losses import plain_cross_entropy
 from dprime.train.network import Layered, layered
-from dprime.train.records import Records
 from networks import NETWORKS
 from trials import Wrapped, gradients_of
 
@@ -45,8 +45,8 @@ def check(network, weights, x, y, gradients, outputs):
     network.gradients(weights, Records(x), y, "cross-entropy").add_weighted(c, unmeasured)
     close(unmeasured, total)
     close(network.outputs(weights, x), outputs)
-    for losses, out, labels in zip(found.losses, outputs, y.expand(TRIALS, -1), strict=True):
-        close(losses, plain_cross_entropy(out, labels))
+    losses = plain_cross_entropy(outputs.flatten(0, 1), y.expand(TRIALS, -1).flatten())
+    close(found.losses.flatten(), losses)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -54,11 +54,9 @@ def test_gradients_are_those_of_autograd(name):
     """On the fast path and the general one, for records that trials share and for their own."""
     torch.manual_seed(0)
     model, shape = NETWORKS[name]()
-    if shape[0] == "words":
-        x = torch.randint(0, 5, (RECORDS, shape[1]))
-    else:
-        x = torch.randn(RECORDS, *shape)
-        x[:, ..., :3] = 0  # a blank margin, so that pools have ties
+    words = shape[0] == "words"
+    x = torch.randint(0, 5, (RECORDS, shape[1])) if words else torch.randn(RECORDS, *shape)
+    x[:, ..., :3] = 0  # a blank margin, so that pools have ties
     y = torch.randint(0, 3, (RECORDS,))
     network = layered(model)
     assert isinstance(network, Layered)
@@ -69,9 +67,9 @@ def test_gradients_are_those_of_autograd(name):
     x, own = x.float(), x.float().expand(TRIALS, *x.shape).contiguous()
     check(network, weights, x[None], y[None], *exact)
     check(network, weights, own, y.expand(TRIALS, -1), *exact)
-    general = Functional(Wrapped(model), words=shape[0] == "words")
+    general = Functional(Wrapped(model), words=words)
     check(general, weights, x[None], y[None], *exact)
-    if shape[0] != "words":
+    if not words:
         for made in (network, general):
             found = made.record_gradients(weights, own, y.expand(TRIALS, -1), "cross-entropy")
             close(found, by_records)
@@ -81,13 +79,13 @@ def opacus_step(model, x, y, clip_norm):
     """The clipped sum as Opacus makes it, without noise."""
     opacus = pytest.importorskip("opacus")
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=len(x))
+    given = {"noise_multiplier": 0.0, "max_grad_norm": clip_norm, "poisson_sampling": False}
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Opacus warns of its own random numbers and hooks
         private, optimizer, _ = opacus.PrivacyEngine().make_private(
-            module=model.train(), optimizer=optimizer, data_loader=loader, noise_multiplier=0.0,
-            max_grad_norm=clip_norm, poisson_sampling=False,
-        )  # fmt: skip
+            module=model.train(), optimizer=optimizer, data_loader=loader, **given
+        )
         nn.CrossEntropyLoss()(private(x), y).backward()
         optimizer.pre_step()
     return torch.cat([weight.grad.flatten() for weight in private.parameters()]) * len(x)
@@ -136,6 +134,7 @@ def changed(change, *layers):
 
 
 TIED = nn.Linear(3, 3)
+HOOK = changed(lambda m: m[0].register_forward_hook(print), nn.Sequential(nn.Linear(3, 3)))
 NOT_FAST = {
     "grouped convolution": nn.Sequential(nn.Conv2d(2, 4, 3, groups=2), nn.Flatten()),
     "reflecting convolution": nn.Conv2d(2, 4, 3, padding=1, padding_mode="reflect"),
@@ -143,11 +142,9 @@ NOT_FAST = {
     "a module of one's own": Wrapped(nn.Linear(3, 3)),
     "half frozen": changed(lambda m: m[0].bias.requires_grad_(False)),
     "a subclass": nn.Sequential(nn.Linear(3, 3), type("Own", (nn.ReLU,), {})()),
-    "hook": changed(lambda m: m[0].register_forward_hook(lambda *_: None)),
-    "hook before": changed(lambda m: m[0].register_forward_pre_hook(lambda *_: None)),
-    "hook of a container": changed(
-        lambda m: m[0].register_forward_hook(lambda *_: None), nn.Sequential(nn.Linear(3, 3))
-    ),
+    "hook": changed(lambda m: m[0].register_forward_hook(print)),
+    "hook before": changed(lambda m: m[0].register_forward_pre_hook(print)),
+    "hook of a container": HOOK,
     "a weight more": changed(lambda m: m[0].register_parameter("s", nn.Parameter(torch.ones(1)))),
     "tied weights": nn.Sequential(TIED, nn.ReLU(), TIED),
 }
@@ -160,11 +157,9 @@ def test_what_has_no_rule_takes_the_general_path(name):
 
 def test_a_hook_for_all_modules_takes_the_general_path():
     model = nn.Linear(3, 3)
-    handle = nn.modules.module.register_module_forward_hook(lambda *_: None)
-    try:
-        assert layered(model) is None
-    finally:
-        handle.remove()
+    handle = nn.modules.module.register_module_forward_hook(print)
+    assert layered(model) is None
+    handle.remove()
     assert layered(model) is not None
 
 

@@ -1,10 +1,12 @@
-"""Gradients with respect to the records; for each layer see `test_layers`."""
+"""Gradients with respect to the records, and NumPy's tanh; for each layer see `test_layers`."""
 
+import numpy as np
 import pytest
 import torch
 
 from dprime.train.checks import network_of
 from dprime.train.losses import PLAIN
+from dprime.train.network import tanh
 from trials import Wrapped, dense, fast, set_flat
 
 TRIALS = 4
@@ -30,3 +32,13 @@ def test_record_gradients_of_each_loss_leave_nothing_behind(loss, wrap):
         records = own.clone().requires_grad_()
         PLAIN[loss](model(records), y[0]).sum().backward()
         torch.testing.assert_close(gradients, records.grad, rtol=1e-4, atol=1e-6)
+
+
+def test_tanh_is_exact_to_two_units_in_the_last_place():
+    """Its derivative is tested with the layers."""
+    sizes = np.concatenate([[0.0], np.geomspace(1e-38, 30, 200_001)]).astype(np.float32)
+    x = torch.from_numpy(np.concatenate([-sizes, sizes])).view(2, -1).mT.requires_grad_()
+    found, exact = tanh(x), x.double().tanh()
+    assert ((found.double() - exact).abs() <= 2 * 2**-23 * exact.abs() + 1e-44).all()
+    assert found.stride() == x.stride()
+    assert not tanh(x.detach()).requires_grad

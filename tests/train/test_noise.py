@@ -66,15 +66,14 @@ def test_the_sum_is_the_ideal_one_rounded(start, sigma, seed, trial, step):
     assert target[1].tolist() == slow_sum(streams, 1, start, rounded, step)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"UNSURE": 0.5},  # every number is decided exactly
-        {"LEAST": 0.3, "MOST": 0.6},  # all radii beyond: the bits that were not drawn matter there
-        {"TOGETHER": 8}, {"TOGETHER": 64}, {"TOGETHER": 1000},
-    ],
-    ids=str,
-)  # fmt: skip
+SETTINGS = [
+    {"UNSURE": 0.5},  # every number is decided exactly
+    {"LEAST": 0.3, "MOST": 0.6},  # all radii beyond: the bits that were not drawn matter there
+    *({"TOGETHER": pairs} for pairs in (8, 64, 1000)),
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_how_it_is_computed_does_not_matter(monkeypatch, settings):
     fast = normals(1, [0, 1, 9], 801, step=7)
     for name, value in settings.items():
@@ -85,10 +84,8 @@ def test_how_it_is_computed_does_not_matter(monkeypatch, settings):
 def test_the_error_of_double_precision_is_a_third_of_what_is_allowed_at_most(monkeypatch):
     """Radii at both ends of what is decided in double precision, against 120 digits."""
     generator = np.random.default_rng(1)
-    ends = np.concatenate([
-        np.geomspace(2.0**-24, 2.0**-20, 300), 1 - np.geomspace(2.0**-23, 2.0**-12, 300),
-        generator.uniform(size=300),
-    ])  # fmt: skip
+    small, large = np.geomspace(2.0**-24, 2.0**-20, 300), np.geomspace(2.0**-23, 2.0**-12, 300)
+    ends = np.concatenate([small, 1 - large, generator.uniform(size=300)])
     radii = torch.tensor([[int(mpf(u) * 2**63) for u in ends]])
     angles = torch.tensor(generator.integers(-(2**63), 2**63 - 1, (1, len(ends))))
     radius, angle, doubtful = noise._polar(radii, angles)

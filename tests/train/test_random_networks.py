@@ -17,9 +17,8 @@ from dprime.train.losses import named_loss
 from trials import Sums
 
 CLASSES = 3
-ACTIVATIONS = (
-    nn.ReLU, nn.Tanh, nn.GELU, nn.ELU, nn.SiLU, nn.Sigmoid, nn.Softplus, nn.LeakyReLU, nn.Identity,
-)  # fmt: skip
+NAMES = "ReLU Tanh GELU ELU SiLU Sigmoid Softplus LeakyReLU Identity"
+ACTIVATIONS = [getattr(nn, name) for name in NAMES.split()]
 
 
 class Case(NamedTuple):
@@ -105,10 +104,8 @@ def random_case(seed):
     model, records = globals()[f"_{kind}"](rng, outputs)
     count = len(records)
     labels = rng.normal(size=count) if outputs == 1 else rng.integers(0, CLASSES, count)
-    data = Dataset(
-        "random", records.astype(np.float32), labels, "image" if records.ndim == 4 else "table",
-        classes=None if outputs == 1 else CLASSES,
-    )  # fmt: skip
+    shape, classes = "image" if records.ndim == 4 else "table", None if outputs == 1 else CLASSES
+    data = Dataset("random", records.astype(np.float32), labels, shape, classes=classes)
     own = weighted if kind in ("vectors", "images") and rng.random() < 0.3 else margin
     return Case(model, data, own if loss == "margin" else loss)
 
@@ -193,15 +190,10 @@ def _words(rng, outputs):
 
 def _sequences(rng, outputs):
     places, width = int(rng.integers(2, 5)), 4
-    inner = _pick(
-        rng,
-        Recurrent(width, 5),
-        Attention(width),
-        nn.Sequential(
-            nn.TransformerEncoderLayer(width, 2, 6, dropout=0.0, batch_first=True), nn.Flatten()
-        ),
-        nn.Sequential(nn.Conv1d(places, 3, 2), nn.Flatten()),
-    )
+    layers = Recurrent(width, 5), Attention(width)
+    encoder = nn.TransformerEncoderLayer(width, 2, 6, dropout=0.0, batch_first=True)
+    encoder = nn.Sequential(encoder, nn.Flatten())
+    inner = _pick(rng, *layers, encoder, nn.Sequential(nn.Conv1d(places, 3, 2), nn.Flatten()))
     reached = inner(torch.zeros(1, places, width)).shape[1]
     model = nn.Sequential(nn.Unflatten(1, (places, width)), inner, nn.Linear(reached, outputs))
     return model, rng.normal(size=(5, places * width))
@@ -213,12 +205,10 @@ def _own(rng, outputs):
     hooked = nn.Linear(width, width)
     hooked.register_forward_hook(lambda layer, inputs, output: output * 1.5)
     once = nn.Linear(width, width)
-    middle = _pick(
-        rng, Residual(nn.Sequential(nn.Linear(width, width), _activation(rng))), Reused(width),
-        Scaled(width), parametrizations.weight_norm(nn.Linear(width, width)),
-        parametrizations.orthogonal(nn.Linear(width, width)), hooked, nn.PReLU(),
-        nn.Sequential(once, nn.Tanh(), once), nn.Softmax(1),
-    )  # fmt: skip
+    own = [Residual(nn.Sequential(nn.Linear(width, width), _activation(rng))), Reused(width)]
+    own += [Scaled(width), parametrizations.weight_norm(nn.Linear(width, width))]
+    own += [parametrizations.orthogonal(nn.Linear(width, width)), hooked, nn.PReLU()]
+    middle = _pick(rng, *own, nn.Sequential(once, nn.Tanh(), once), nn.Softmax(1))
     model = nn.Sequential(nn.Linear(width, width), middle, nn.Linear(width, outputs))
     if rng.random() < 0.3:
         model[0].bias.requires_grad_(False)
@@ -244,9 +234,7 @@ def clipped_sums(case, clip_norm, seed):
     count, sums = len(case.data), Sums()
     members = np.concatenate([np.eye(count, dtype=bool), np.ones((1, count), dtype=bool)])
     subsets = TrainingData.parts(case.data, members, probability=(0.2, 1.0)[seed % 2])
-    training = TrainingConfig(
-        steps=1, learning_rate=0.1, clip_norm=clip_norm, noise_multiplier=2.0, loss=case.loss
-    )
+    training = TrainingConfig(1, 0.1, clip_norm, noise_multiplier=2.0, loss=case.loss)
     done = train(case.model, subsets, training, initial="given", observers=[sums], seed=1)
     return done, sums.sums
 
@@ -282,10 +270,8 @@ def stretched(case, rng):
     if not case.words:
         records = (records.T * sizes).T
     labels = data.labels * sizes if data.classes is None else data.labels
-    most = 3.4e38
-    data = dataclasses.replace(
-        data, records=np.clip(records, -most, most), labels=np.clip(labels, -most, most)
-    )
+    held = {"records": records, "labels": labels}
+    data = dataclasses.replace(data, **{k: np.clip(v, -3.4e38, 3.4e38) for k, v in held.items()})
     return case._replace(model=model, data=data)
 
 

@@ -9,30 +9,29 @@ from dprime import DPSGD
 from dprime.train import TrainingConfig
 
 BASE = {"steps": 10, "learning_rate": 0.1}
+PRIVATE = TrainingConfig(**BASE, clip_norm=1.0, noise_multiplier=2.0, sample_rate=0.1)
+PUBLIC = replace(PRIVATE, expected_batch_size=5)
 
 
 def test_labels_and_mechanisms():
-    private = TrainingConfig(**BASE, clip_norm=1.0, noise_multiplier=2.0, sample_rate=0.1)
-    assert private.private
-    assert private.label == "differentially private"
-    stated = {"noise_multiplier": 2.0, "sample_rate": 0.1, "steps": 10}
-    assert private.mechanism() == DPSGD(**stated, public_size=True)
-    assert replace(private, expected_batch_size=5).mechanism() == DPSGD(**stated)
+    assert PRIVATE.private
+    assert PRIVATE.label == "differentially private"
+    assert PRIVATE.mechanism() == DPSGD(2.0, 0.1, 10, public_size=True)
+    assert PUBLIC.mechanism() == DPSGD(2.0, 0.1, 10)
+    assert replace(PRIVATE, clip_norm=3.0).sigma == pytest.approx(1.001 * 6)
 
 
 def test_add_remove_needs_a_public_divisor():
-    private = TrainingConfig(**BASE, clip_norm=1.0, noise_multiplier=2.0, sample_rate=0.1)
-    public = replace(private, expected_batch_size=5)
-    assert (private.adjacency, public.adjacency) == ("zero-out", "add-remove")
-    both = dprime.Composition(private.mechanism(), public.mechanism())
-    for ask in (private.mechanism(), both):
+    assert (PRIVATE.adjacency, PUBLIC.adjacency) == ("zero-out", "add-remove")
+    both = dprime.Composition(PRIVATE.mechanism(), PUBLIC.mechanism())
+    for ask in (PRIVATE.mechanism(), both):
         assert ask.default_adjacency == "zero-out"
         with pytest.raises(ValueError, match=r"from the number of records, but it is 'add-remove'"):
             ask.curve("add-remove")
         assert ask.curve("zero-out").advantage() < ask.curve("replace").advantage()
     with pytest.raises(ValueError, match="from the number of records"):
-        dprime.PoolSampled(private.mechanism(), 0.1).curve()
-    same = public.mechanism().curve("add-remove"), private.mechanism().curve()
+        dprime.PoolSampled(PRIVATE.mechanism(), 0.1).curve()
+    same = PUBLIC.mechanism().curve("add-remove"), PRIVATE.mechanism().curve()
     assert same[0].advantage() == same[1].advantage()
 
 
@@ -42,10 +41,7 @@ def test_add_remove_needs_a_public_divisor():
         ({"clip_norm": 1.0, "noise_multiplier": 2.0, "sensitivity": "local"}, "not DP"),
         ({"clip_norm": 1.0}, "not private"),
         ({"clip_norm": 1.0, "noise_multiplier": 9e-4}, "not private: a noise multiplier below"),
-        (
-            {"clip_norm": 1.0, "noise_multiplier": 1.0, "steps": 10_000_001},
-            "not private: more than 10,000,000 steps",
-        ),
+        ({"clip_norm": 1, "noise_multiplier": 1, "steps": 10_000_001}, "not private: more than 10"),
         ({}, "not private"),
     ],
 )
@@ -58,23 +54,21 @@ def test_what_is_not_private_has_no_curve(options, words):
 
 
 BAD = [
-    ({"steps": 0}, "steps must be at least 1, but it is 0"),
-    ({"steps": None}, "steps must be a number, but it is None"),
-    ({"learning_rate": 0}, "learning_rate must be above 0, but it is 0"),
-    ({"clip_norm": 0.0}, "clip_norm must be above 0, but it is 0.0"),
-    ({"clip_norm": 1e-13}, "clip_norm must be between 1e-12 and 1e.18, which float32 holds"),
-    ({"clip_norm": float("nan")}, "clip_norm must be a finite number, but it is nan"),
-    ({"noise_multiplier": -1}, "noise_multiplier must be 0 or more, but it is -1"),
-    ({"noise_multiplier": 1.0}, "clip_norm must be given when noise is added, but it is None"),
-    ({"sample_rate": 1.5}, "sample_rate must be above 0 and at most 1, but it is 1.5"),
-    ({"sensitivity": "mine"}, "sensitivity must be one of global, local, but it is 'mine'"),
-    ({"loss": 3}, "loss must be one of cross-entropy, squared-error, binary-cross-ent"),
-    ({"block": 0}, "block must be at least 1, but it is 0"),
+    *({"steps": value} for value in (0, None)),
+    *({"clip_norm": value} for value in (0.0, 1e-13, 1e19, float("nan"))),
+    {"learning_rate": 0},
+    {"noise_multiplier": -1},
+    {"clip_norm": None, "noise_multiplier": 1.0},
+    {"sample_rate": 1.5},
+    {"sensitivity": "mine"},
+    {"loss": 3},
+    {"block": 0},
 ]
 
 
-@pytest.mark.parametrize(("options", "message"), BAD)
-def test_bad_input(options, message):
-    with pytest.raises(ValueError, match=message) as caught:
+@pytest.mark.parametrize("options", BAD)
+def test_bad_input(options):
+    with pytest.raises(ValueError, match=" must be ") as caught:
         TrainingConfig(**{**BASE, **options})
+    assert caught.value.parameter == next(iter(options))
     assert "\n" not in str(caught.value)

@@ -10,7 +10,7 @@ from torch import nn
 from dprime.train import TrainingData
 from dprime.train.batches import Sampler
 from dprime.train.network import layered
-from dprime.train.slices import kept_of_pool, slice_plan
+from dprime.train.slices import kept_of_pool, rows_of_slices, slice_plan, trials_of_blocks
 from trials import blobs, dense
 
 GIGABYTE = 1 << 30
@@ -18,25 +18,30 @@ GIGABYTE = 1 << 30
 
 def planned(model, shape, records, memory, trials=1000, rate=1.0):
     sampler = Sampler(TrainingData.alone(blobs(records, shape)), rate, torch.device("cpu"))
-    return slice_plan(layered(model), sampler, 3, int(memory * GIGABYTE), trials)
+    return slice_plan(layered(model), sampler, 3, int(memory * GIGABYTE), trials, None)
 
 
 def test_small_models_run_many_trials_at_once_and_large_batches_are_cut():
-    small, large = (dense(10, 4, 3), (10,), 50, 2.0), (dense(784, 2000, 3), (784,), 5000, 0.5)
-    assert planned(*small).trials > 50
-    assert planned(*small).records == 50
-    assert planned(*large).trials == 1
-    assert 1 <= planned(*large).records < 5000
+    small = planned(dense(10, 4, 3), (10,), 50, 2.0)
+    assert (small.trials > 50, small.records) == (True, 50)
+    large = planned(dense(784, 2000, 3), (784,), 5000, 0.5)
+    assert (large.trials, 1 <= large.records < 5000) == (1, True)
 
 
-def test_trials_are_shared_out_among_the_threads(monkeypatch):
+@pytest.mark.parametrize(
+    ("widths", "records", "trials", "expected"),
+    [((100, 300, 3), 500, 7, (3, 3)), ((100, 300, 3), 500, 1, (1, 1)), ((10, 3), 5, 7, (7, 1))],
+)
+def test_trials_are_shared_out_among_the_threads(monkeypatch, widths, records, trials, expected):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
-    found = planned(dense(100, 300, 3), (100,), 500, 2.0, trials=7)
-    assert (found.trials, found.workers) == (3, 3)
-    alone = planned(dense(100, 300, 3), (100,), 500, 2.0, trials=1)
-    assert (alone.trials, alone.workers) == (1, 1)
-    little = planned(dense(10, 3), (10,), 5, 2.0, trials=7)
-    assert (little.trials, little.workers) == (7, 1)
+    found = planned(dense(*widths), widths[:1], records, 2.0, trials=trials)
+    assert (found.trials, found.workers) == expected
+
+
+def test_slices_never_cross_a_block():
+    trials = trials_of_blocks(25, 10, [0, 2])
+    found = [trials[rows].tolist() for rows in rows_of_slices(trials, 10, 4)]
+    assert found == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9], [20, 21, 22, 23], [24]]
 
 
 def test_memory_that_cannot_do():

@@ -12,22 +12,22 @@ from dprime.seeds import check_seed, fresh_seed
 from dprime.train import streams
 from dprime.train.streams import Purpose, Streams, keystream
 
+TURNS = [(0, 1, 3, 16), (2, 3, 1, 12), (0, 1, 3, 8), (2, 3, 1, 7)]
+
 
 def slow_block(key, nonce, counter):
     """A block of ChaCha20 in Python's whole numbers (RFC 8439, with a counter of 64 bits)."""
     start = [*struct.unpack("<4I", b"expand 32-byte k"), *struct.unpack("<8I", key)]
     start += [counter % 2**32, counter >> 32, nonce % 2**32, nonce >> 32]
     state = list(start)
-    for _ in range(10):
-        for turn in (0, 1):
-            for i in range(4):
-                a, b, c, d = (4 * row + (i + row * turn) % 4 for row in range(4))
-                for left, right, far, bits in (
-                    (a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)
-                ):  # fmt: skip
-                    state[left] = (state[left] + state[right]) % 2**32
-                    mixed = state[far] ^ state[left]
-                    state[far] = (mixed << bits | mixed >> (32 - bits)) % 2**32
+    for turn in (0, 1) * 10:  # columns, then diagonals
+        for i in range(4):
+            places = [4 * row + (i + row * turn) % 4 for row in range(4)]
+            for left, right, far, bits in TURNS:
+                a, b, d = places[left], places[right], places[far]
+                state[a] = (state[a] + state[b]) % 2**32
+                mixed = state[d] ^ state[a]
+                state[d] = (mixed << bits | mixed >> (32 - bits)) % 2**32
     return struct.pack("<16I", *((x + y) % 2**32 for x, y in zip(state, start, strict=True)))
 
 
@@ -39,9 +39,11 @@ def test_known_answer():
 
 
 @given(
-    st.binary(min_size=32, max_size=32), st.integers(0, 2**64 - 1),
-    st.one_of(st.integers(0, 2**63), st.integers(2**32 - 4, 2**32 + 4)), st.integers(1, 5),
-)  # fmt: skip
+    st.binary(min_size=32, max_size=32),
+    st.integers(0, 2**64 - 1),
+    st.one_of(st.integers(0, 2**63), st.integers(2**32 - 4, 2**32 + 4)),
+    st.integers(1, 5),
+)
 def test_against_whole_numbers(key, nonce, first, blocks):
     """Also where the lower half of the counter overflows."""
     expected = b"".join(slow_block(key, nonce, first + i) for i in range(blocks))
@@ -54,11 +56,10 @@ def test_long_streams_are_made_in_pieces(monkeypatch):
     assert torch.equal(keystream(bytes(32), 1, 5, 1000), whole)
 
 
-@given(
-    st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=6),
-    st.integers(1, 70),
-    st.integers(0, 2**256 - 1),
-)
+TRIALS = st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=6)
+
+
+@given(TRIALS, st.integers(1, 70), st.integers(0, 2**256 - 1))
 def test_a_trials_bits_are_its_own(trials, count, seed):
     drawn = Streams(seed, trials).bernoulli(0.3, count, Purpose.SAMPLING, 5)
     for row, trial in enumerate(trials):
@@ -78,20 +79,16 @@ def test_a_part_of_a_share():
 
 def test_no_two_places_share_bits():
     """Steps, parts, purposes, seeds and trials."""
-    found = [
-        Streams(seed, [trial, trial + 1]).blocks(purpose, step, 1, slice(0, 1), slice(0, 2), part)
+    rows = [
+        own.blocks(purpose, step, 1, slice(0, 1), slice(0, 2), part)
         for seed in (0, 1, 2**64, 2**128, 2**255)
-        for trial in (0, 2, 2**31)
+        for own in (Streams(seed, [trial, trial + 1]) for trial in (0, 2, 2**31))
         for purpose in Purpose
         for step in (0, 1, 2**40)
         for part in range(4)
     ]
-    rows = torch.cat(found).numpy()
+    rows = torch.cat(rows).numpy()
     assert len({row.tobytes() for row in rows}) == len(rows)
-
-
-def correlation(a, b):
-    return abs(float(torch.corrcoef(torch.stack([a.flatten(), b.flatten()]))[0, 1]))
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.01, 0.999, 1e-4])
@@ -109,14 +106,12 @@ def test_sampling_never_exceeds_its_rate():
 
 def test_sampling_is_independent_between_records_steps_and_trials():
     own = Streams(9, range(300))
-    first = own.bernoulli(0.2, 3000, Purpose.SAMPLING, 0).float()
-    later = own.bernoulli(0.2, 3000, Purpose.SAMPLING, 1).float()
-    bound = 4.5 / np.sqrt(first.numel())
-    assert correlation(first, later) < bound
-    assert correlation(first[:, 1:], first[:, :-1]) < bound
-    assert correlation(first[1:], first[:-1]) < bound
-    sizes = first.sum(1).double()
-    spread = float(sizes.var()) / (3000 * 0.2 * 0.8)
+    first, later = (own.bernoulli(0.2, 3000, Purpose.SAMPLING, step).float() for step in (0, 1))
+    pairs = (first, later), (first[:, 1:], first[:, :-1]), (first[1:], first[:-1])
+    for one, other in pairs:
+        together = torch.corrcoef(torch.stack([one.flatten(), other.flatten()]))[0, 1]
+        assert abs(float(together)) < 4.5 / np.sqrt(first.numel())
+    spread = float(first.sum(1).double().var()) / (3000 * 0.2 * 0.8)
     assert abs(spread - 1) < 4.5 * np.sqrt(2 / 300)
 
 

@@ -32,7 +32,7 @@ from dprime.data.dataset import Dataset
 from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.opacus_training import OpacusTraining
 from dprime.monitor.watcher import Watcher
-from dprime.train.workers import cores
+from dprime.train.compute import cores
 
 NUMBERS_AT_ONCE = 1 << 22
 """That a layer has of the completions that are looked at together."""

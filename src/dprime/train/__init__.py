@@ -15,8 +15,8 @@ if find_spec("cryptography") is None or find_spec("mpmath") is None:
 from dprime.train.clipping import ClipNorm, median_clip_norm
 from dprime.train.compute import Compute
 from dprime.train.data import TrainingData
-from dprime.train.engine import EngineContext, train
-from dprime.train.observe import CanaryGradient, Observer, Step, StepContext
+from dprime.train.engine import train
+from dprime.train.evaluate import Trained
 from dprime.train.observers import (
     AccuracyEvery,
     FinalAccuracy,
@@ -26,7 +26,7 @@ from dprime.train.observers import (
 )
 from dprime.train.optimizers import SGD, Adam, Constant, Cosine, Decay
 from dprime.train.settings import TrainingConfig
-from dprime.train.trained import Trained
+from dprime.train.steps import CanaryGradient, EngineContext, Observer, Step, StepContext
 
 __all__ = [
     "SGD", "AccuracyEvery", "Adam", "CanaryGradient", "ClipNorm", "Compute", "Constant", "Cosine",

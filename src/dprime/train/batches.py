@@ -1,73 +1,122 @@
-"""Which records a step sees, and in which of them each trial's world has a share."""
+"""Which records a step sees, and in which of them each trial's world has a share.
+
+Records that come again at every step are measured once: the squares of their norms; where they are
+declared sparse, as baskets or one-hot tables, their sparse form, with which a first linear layer
+takes two thirds of the time; and whatever else a first layer makes of records alone.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+import threading
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from dprime.train.data import TrainingData
-from dprime.train.records import Records, gather
 from dprime.train.streams import Purpose, Streams
 
-MASKED_FROM = 0.5
-"""From this sampling rate on, all records are computed and the absent ones masked."""
+MASKED_FROM = 0.5  # from this sampling rate on, all records are computed and the absent ones masked
+
+Made = tuple[Tensor, ...]  # what a layer makes of records: tensors that have the record second
+
+_lock = threading.RLock()
 
 
-Parts = dict[tuple[int, int], tuple[Records, Tensor]]
-"""Records and labels by their first place and the one after their last."""
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Records [trial or 1, record, ...] on their way into a network, with what is known of them.
 
-
-@dataclass(frozen=True)
-class Batch:
-    """The records of one step, those in which the worlds differ side by side.
-
-    Attributes:
-        x: all records of both worlds [record, ...]; y has their labels.
-        rows: which of them are in the batch [trial, place], or None for all of them in order.
-        mask: 1 where the record counts for the trial, else 0 [trial, place].
-        differing: how many places, from `first` on, are for records in which the worlds differ.
-        handed_out: parts of all records that were asked for before.
-        pool: all records, if layers are to keep what they make of them.
-        sparse: whether nearly all their numbers are zero.
+    Constant ones come again at every step. Those drawn from a pool of constant records name it, and
+    their rows in it [trial, place], where layers keep what they make of the pool.
     """
 
     x: Tensor
-    y: Tensor
-    rows: Tensor | None
-    mask: Tensor
-    differing: int
-    first: int
-    handed_out: Parts = field(default_factory=dict, repr=False)
-    pool: Records | None = field(default=None, repr=False)
+    constant: bool = False
     sparse: bool = False
+    pool: Records | None = None
+    rows: Tensor | None = None
+    _made: dict[Callable[[Tensor], Made], Made] = field(default_factory=dict, repr=False)
+
+    def made(self, make: Callable[[Tensor], Made]) -> Made:
+        """What a layer makes of their numbers; of constant records it is made once and kept."""
+        if self.pool is not None and self.rows is not None:
+            rows = self.rows
+            return tuple(gather(part[0], rows) for part in self.pool.made(make))
+        if not self.constant:
+            return make(self.x)
+        with _lock:
+            if make not in self._made:
+                self._made[make] = make(self.x)
+            return self._made[make]
+
+    @cached_property
+    def measured(self) -> PreparedRecords | None:
+        """What is known of constant vectors [1, n, in]; None for any other records."""
+        x = self.x
+        if not self.constant or x.dim() != 3:
+            return None
+        squares = (x * x).sum(-1)
+        if not (x.is_cpu and self.sparse):
+            return PreparedRecords(squares)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch calls its sparse rows a beta
+            columns = x[0].mT.contiguous().double().to_sparse_csr()
+            return PreparedRecords(squares, x[0].to_sparse_csr(), columns)
+
+
+@dataclass(frozen=True)
+class PreparedRecords:
+    """Constant records that all trials share: their squared norms, and a sparse form if any."""
+
+    squares: Tensor  # [1, n]
+    rows: Tensor | None = None  # [n, in]
+    columns: Tensor | None = None  # [in, n], in double precision
+
+
+def gather(x: Tensor, rows: Tensor) -> Tensor:
+    """Records x [record, ...] at rows [trial, place], side by side [trial, place, ...]."""
+    side_by_side: Tensor = x.index_select(0, rows.flatten()).unflatten(0, rows.shape)
+    return side_by_side
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The records of one step, those in which the worlds differ side by side."""
+
+    sampler: Sampler = field(repr=False)
+    mask: Tensor  # 1 where the record counts for the trial, else 0 [trial, place]
+    first: int  # the first place of the differing records
+    rows: Tensor | None = None  # which records they are [trial, place]; None for all in order
+
+    @property
+    def differing(self) -> int:
+        return self.sampler.differing
+
+    @property
+    def _own(self) -> slice:
+        return slice(self.first, self.first + self.differing)
 
     def part(self, start: int, stop: int) -> tuple[Records, Tensor]:
-        """Records and labels of some places [trial or 1, place, ...].
-
-        A batch of all records hands out the same records at every step, so that layers can keep
-        what they make of them.
-        """
-        if self.rows is not None:
-            rows = self.rows[:, start:stop]
-            return Records(gather(self.x, rows), pool=self.pool, rows=rows), gather(self.y, rows)
-        if (start, stop) not in self.handed_out:
-            records = Records(self.x[None, start:stop], constant=True, sparse=self.sparse)
-            self.handed_out.setdefault((start, stop), (records, self.y[None, start:stop]))
-        return self.handed_out[start, stop]
+        own = self.sampler
+        if self.rows is None:
+            return own.span(start, stop)
+        rows = self.rows[:, start:stop]
+        return Records(gather(own.x, rows), pool=own.pool, rows=rows), gather(own.y, rows)
 
     def drawn(self) -> Tensor:
         """1 where a differing record counts for the trial, else 0 [differing, trial]."""
-        return self.mask[:, self.first : self.first + self.differing].mT
+        return self.mask[:, self._own].mT
 
     @property
     def mask_of_others(self) -> Tensor:
         mask = self.mask.clone()
-        mask[:, self.first : self.first + self.differing] = 0
+        mask[:, self._own] = 0
         return mask
 
     def spans(self, length: int) -> list[tuple[int, int]]:
@@ -85,31 +134,25 @@ class Sampler:
     """Draws the batches of some trials: each record is in one with probability `rate`."""
 
     def __init__(self, data: TrainingData, rate: float, device: torch.device) -> None:
-        union = data.union
-        self.x = torch.tensor(union.records, device=device)
-        self.y = torch.tensor(union.labels, device=device)
-        self.sparse = union.sparse
-        self.rate = rate
-        self.common = len(data.common)
-        self.differing = len(union) - self.common
-        self.first = data.first
-        self._per_trial = data.expected
-        self._pool: Records | None = None
-        self._handed_out: Parts = {}
-
-    @property
-    def expected(self) -> float:
-        """The records that a batch of world `in` has on average."""
-        return self.rate * self._per_trial
-
-    @property
-    def places(self) -> int:
-        """Records that can be drawn; x and x′ have one place between them."""
-        return self.common + (self.differing > 0)
+        self.x = torch.tensor(data.union.records, device=device)
+        self.y = torch.tensor(data.union.labels, device=device)
+        self.rate, self.first, self.sparse = rate, data.first, data.union.sparse
+        self.differing = len(self.x) - len(data.common)
+        self.places = len(data.common) + (self.differing > 0)  # x and x′ have one between them
+        self.expected = rate * data.expected  # records in a batch of world `in`, on average
+        self.pool: Records | None = None
+        self._spans: dict[tuple[int, int], tuple[Records, Tensor]] = {}
 
     def keep_pool(self) -> None:
         """Have layers keep what they make of the records that batches are drawn from."""
-        self._pool = Records(self.x[None], constant=True)
+        self.pool = Records(self.x[None], constant=True)
+
+    def span(self, start: int, stop: int) -> tuple[Records, Tensor]:
+        """Some of all records: the same at every step, so that layers keep what they make of it."""
+        if (start, stop) not in self._spans:
+            records = Records(self.x[None, start:stop], constant=True, sparse=self.sparse)
+            self._spans.setdefault((start, stop), (records, self.y[None, start:stop]))
+        return self._spans[start, stop]
 
     @property
     def likely_size(self) -> int:
@@ -123,20 +166,13 @@ class Sampler:
         """Whether all trials compute the same records."""
         return self.expected >= MASKED_FROM * self.places
 
-    def batches(
-        self, streams: Streams, in_world: Tensor, steps: int, members: Tensor | None = None
-    ) -> Iterator[Batch]:
-        """The batches of all steps, of trials in these worlds [trial].
-
-        `members` are the records that each trial has [trial, record]; None for all of them.
-        """
-        whole = self.batch(streams, 0, in_world, members) if self.rate == 1 else None
-        for step in range(steps):
-            yield whole or self.batch(streams, step, in_world, members)
-
     def batch(
         self, streams: Streams, step: int, in_world: Tensor, members: Tensor | None = None
     ) -> Batch:
+        """The batch of a step, of trials in these worlds [trial].
+
+        `members` are the records that each trial has [trial, record]; None for all of them.
+        """
         drawn = torch.ones(len(in_world), self.places, dtype=torch.bool, device=self.x.device)
         if self.rate < 1:
             drawn = streams.bernoulli(self.rate, self.places, Purpose.SAMPLING, step)
@@ -145,12 +181,9 @@ class Sampler:
         # x and x′ have one place between them: both worlds draw the same batches.
         before, own, after = drawn.tensor_split([self.first, self.first + 1], dim=1)
         presence = torch.stack([in_world, ~in_world], dim=1)[:, : self.differing] & own
-        if not self.shares_records:
-            return self._gathered(torch.cat([before, after], dim=1), presence)
-        mask = torch.cat([before, presence, after], dim=1).float()
-        kept = self._handed_out
-        x, y, first = self.x, self.y, self.first
-        return Batch(x, y, None, mask, self.differing, first, kept, sparse=self.sparse)
+        if self.shares_records:
+            return Batch(self, torch.cat([before, presence, after], dim=1).float(), self.first)
+        return self._gathered(torch.cat([before, after], dim=1), presence)
 
     def _gathered(self, drawn: Tensor, presence: Tensor) -> Batch:
         """Each trial's own records side by side, filled up to the longest batch.
@@ -160,17 +193,14 @@ class Sampler:
         trial, record = drawn.nonzero(as_tuple=True)
         counts = drawn.sum(1)
         longest = int(counts.max())
-        first = counts.cumsum(0) - counts
-        place = torch.arange(len(trial), device=drawn.device) - first[trial]
-        at = longest * self.first // max(1, self.common)
-        rows = torch.zeros(
-            len(drawn), longest + self.differing, dtype=torch.int64, device=drawn.device
-        )
-        mask = torch.zeros(rows.shape, device=drawn.device)
+        place = torch.arange(len(trial), device=drawn.device) - (counts.cumsum(0) - counts)[trial]
+        at = longest * self.first // max(1, len(self.x) - self.differing)
+        mask = torch.zeros(len(drawn), longest + self.differing, device=drawn.device)
+        rows = torch.zeros_like(mask, dtype=torch.int64)
         place += self.differing * (place >= at)
         rows[trial, place] = record + self.differing * (record >= self.first)
         mask[trial, place] = 1
         own = slice(at, at + self.differing)
         rows[:, own] = self.first + torch.arange(self.differing, device=drawn.device)
         mask[:, own] = presence.float()
-        return Batch(self.x, self.y, rows, mask, self.differing, at, pool=self._pool)
+        return Batch(self, mask, at, rows)

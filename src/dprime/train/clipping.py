@@ -26,16 +26,18 @@ from dprime.train.streams import Purpose, Streams
 BINS = np.geomspace(1e-4, 1e4, 161)
 """Edges of the histogram for a private median: 20 bins for a factor of ten."""
 
+NOT_COVERED = (
+    "read from the data without noise: no guarantee of the training covers it; read it from public "
+    "records, or privately with noise_multiplier"
+)
+
 
 @dataclass(frozen=True)
 class ClipNorm:
-    """A clipping norm that was read from data.
+    """A clipping norm C that was read from data.
 
-    Attributes:
-        value: C.
-        cost: the mechanism that reading it was, to be composed with the training; None if it was
-            read without noise, which no guarantee covers.
-        sentence: the same in words.
+    `cost` is the mechanism that reading it was, to be composed with the training, and None if it
+    was read without noise, which no guarantee covers. `sentence` is the same in words.
     """
 
     value: float
@@ -59,30 +61,15 @@ def median_clip_norm(
     this is the Gaussian mechanism with one step; for zero-out, a record that counts for nothing is
     in no bin. None reads the exact median. The seed is that of the weights and the noise, all else
     is as for `train`.
-
-    >>> from dprime.data import load
-    >>> from dprime import Composition, DPSGD
-    >>> net = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
-    >>> read = median_clip_norm(net, load("digits").train, noise_multiplier=20.0, seed=1)
-    >>> training = DPSGD(noise_multiplier=2.0, sample_rate=0.1, steps=100)
-    >>> both = Composition(read.cost, training)
-    >>> [round(mechanism.curve().advantage(), 3) for mechanism in (training, both)]
-    [0.206, 0.207]
     """
     drawn = fresh_seed() if seed is None else check_seed(seed)
     norms = _norms(model, dataset, loss, drawn, compute)
     known = norms[~np.isnan(norms)]  # a record whose norm is no number is in no bin
     if noise_multiplier is None:
         if not len(known):
-            shown = "NaN for every record"
-            raise validate.invalid_input(
-                "the gradients' norms", shown, "numbers", "repair the records"
-            )
-        sentence = (
-            "read from the data without noise: no guarantee of the training covers it; read it "
-            "from public records, or privately with noise_multiplier"
-        )
-        return ClipNorm(float(np.median(known)), None, sentence)
+            found, remedy = "NaN for every record", "repair the records"
+            raise validate.invalid_input("the gradients' norms", found, "numbers", remedy)
+        return ClipNorm(float(np.median(known)), None, NOT_COVERED)
     noise = validate.positive("noise_multiplier", noise_multiplier, example=10.0)
     counts = np.histogram(np.clip(known, BINS[0], BINS[-1]), BINS)[0]
     noisy = torch.from_numpy(counts.astype(np.float64))[None]
@@ -90,26 +77,24 @@ def median_clip_norm(
     add_normal(Streams(drawn, [0]), noisy, sigma, Purpose.CLIPPING, step=0)
     sums = np.cumsum(noisy[0].numpy())
     middle = int(np.argmax(sums >= sums[-1] / 2))  # the bin at which they pass one half
-    return ClipNorm(
-        float(np.sqrt(BINS[middle] * BINS[middle + 1])),
-        Gaussian(noise_multiplier=noise, steps=1),
+    value = float(np.sqrt(BINS[middle] * BINS[middle + 1]))
+    sentence = (
         f"read from a histogram with noise {noise:g}: one step of the Gaussian mechanism, to be "
-        "composed with the training",
+        "composed with the training"
     )
+    return ClipNorm(value, Gaussian(noise_multiplier=noise, steps=1), sentence)
 
 
 def _norms(
     model: nn.Module, dataset: Dataset, loss: str | Loss, seed: int, compute: Compute
 ) -> NDArray[np.float64]:
-    """The norm of every record's gradient at one draw of fresh weights."""
     place = compute.place
     sampler = Sampler(TrainingData.alone(dataset), 1.0, place)
     network = network_of(model, sampler.x, sampler.y, loss)
-    weights = fresh_weights(network, Streams(seed, [0], place))
-    slices = slice_plan(network, sampler, 2, compute.bytes, 1)
-    batch = sampler.batch(
-        Streams(seed, [0], place), 0, torch.ones(1, dtype=torch.bool, device=place)
-    )
+    streams = Streams(seed, [0], place)
+    weights = fresh_weights(network, streams)
+    slices = slice_plan(network, sampler, copies=2, memory=compute.bytes, trials=1, workers=None)
+    batch = sampler.batch(streams, 0, torch.ones(1, dtype=torch.bool, device=place))
     parts = [
         network.gradients(weights, *batch.part(start, stop), loss).norms()
         for start, stop in batch.spans(slices.records)

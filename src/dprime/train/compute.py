@@ -1,34 +1,46 @@
-"""Where trainings are computed, apart from what is trained: neither decides about the other."""
+"""Where trainings are computed, apart from what is trained: neither decides about the other.
+
+On a processor, slices of trials are trained side by side, one thread each. Two threads that each
+work on their own trials share nothing and wait for nobody. Two threads inside every single
+operation wait for each other hundreds of times a step.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import dataclasses
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 
 from dprime import validate
-from dprime.data.devices import device_named
+from dprime.data.devices import device_named, one_thread
 
-GIGABYTE = 1 << 30
+Task = TypeVar("Task")
+
+# glibc's mallopt parameters, from malloc.h.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
+LARGEST_KEPT = 1 << 25
+"""The largest piece that glibc can keep for reuse: 32 MB. It is also where its own rule ends up."""
 
 
 @dataclass(frozen=True)
 class Compute:
-    """A device and how much of it is used.
+    """A device ("cpu" or "cuda") and how much of it is used.
 
-    Attributes:
-        device: "cpu" or "cuda".
-        memory: in GB; bounds what the engine uses at once.
-        workers: slices of trials that a processor trains at the same time; None takes as many as
-            PyTorch has threads.
-
-    >>> Compute(memory=8.0).with_memory_fraction(1 / 4)
-    Compute(device='cpu', memory=2.0, workers=None)
+    `workers` are the slices of trials that a processor trains at the same time; None takes as many
+    as PyTorch has threads.
     """
 
     device: str | torch.device = "cpu"
-    memory: float = 2.0
+    memory: float = 2.0  # in GB; bounds what the engine uses at once
     workers: int | None = None
 
     def __post_init__(self) -> None:
@@ -42,16 +54,76 @@ class Compute:
 
     @property
     def bytes(self) -> int:
-        return int(self.memory * GIGABYTE)
+        return int(self.memory * (1 << 30))
 
     def with_memory_fraction(self, fraction: float) -> Compute:
-        """The same in this share of the memory."""
         return dataclasses.replace(self, memory=self.memory * fraction)
 
     def placed(self, device: str, memory: float) -> Compute:
-        """On this device, in no more memory (GB) than this."""
         return dataclasses.replace(self, device=device, memory=min(self.memory, memory))
 
 
-HERE = Compute()
-"""This processor, with 2 GB."""
+HERE = Compute()  # this processor, with 2 GB
+
+
+def cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def each(
+    tasks: Sequence[Task], work: Callable[[Task], None], workers: int, stopped: threading.Event
+) -> None:
+    """Do all tasks, `workers` of them at a time.
+
+    The first error, or an interruption, sets `stopped`, which running tasks look at; no other task
+    begins, and the error is raised.
+    """
+    if workers <= 1 or len(tasks) <= 1:
+        for task in tasks:
+            work(task)
+        return
+    with one_thread(), ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(work, task) for task in tasks]
+        unfinished: object = futures
+        try:
+            _, unfinished = wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            if unfinished:
+                stopped.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+        for future in futures:
+            if not future.cancelled():
+                future.result()
+
+
+@contextlib.contextmanager
+def plain_autograd() -> Iterator[None]:
+    """Refuse what would change the gradients between forward and backward, or stop at a NaN."""
+    if torch._C._autograd._top_saved_tensors_default_hooks(True) is not None:
+        found = "torch.autograd.graph.saved_tensors_hooks changes them for all records together"
+        wanted = "be saved for the gradients as they are"
+        raise validate.InputError.of("Tensors", wanted, found, "train outside of it")
+    with torch.autograd.set_detect_anomaly(False):
+        yield
+
+
+@contextlib.contextmanager
+def freed_memory_kept() -> Iterator[None]:
+    """Let the C library keep freed memory for the next step instead of giving it back at once.
+
+    A step frees and takes the same megabytes again; fetching them anew from the system every time
+    costs up to a third of the training. Only glibc can be told so; elsewhere this does nothing.
+    """
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+    if libc is None or not hasattr(libc, "mallopt"):
+        yield
+        return
+    libc.mallopt(M_ARENA_MAX, 1)
+    libc.mallopt(M_MMAP_THRESHOLD, LARGEST_KEPT)
+    libc.mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)
+    try:
+        yield
+    finally:
+        libc.mallopt(M_TRIM_THRESHOLD, 2 * LARGEST_KEPT)
+        libc.malloc_trim(0)

@@ -6,7 +6,7 @@ Notation as in `layers.py`. In memory the channels come last.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dprime.train.layers import AffineTrace, LayerRule, LayerTrace, as_probe
-from dprime.train.records import Records, gather
+from dprime.train.batches import Records
+from dprime.train.layers import AffineTrace, Change, LayerRule, LayerTrace, as_probe
 from dprime.train.streams import triton_is_there
 
 
@@ -27,33 +27,27 @@ class Windows(torch.autograd.Function):
         """A copy, in which each pixel is in as many windows as it is under."""
         ctx.conv, ctx.shape = conv, x.shape
         count, height, width, channels = x.shape
-        rows, columns = conv.positions(height - 2 * conv.sides[0], width - 2 * conv.sides[1])
+        places = conv.positions(height - 2 * conv.sides[0], width - 2 * conv.sides[1])
         n, h, w, c = x.stride()
-        (kh, kw), (sh, sw), (dh, dw) = conv.kernel, conv.stride, conv.dilation
-        size = (count, rows, columns, kh, kw, channels)
+        (sh, sw), (dh, dw) = conv.stride, conv.dilation
+        size = (count, *places, *conv.kernel, channels)
         return x.as_strided(size, (n, sh * h, sw * w, dh * h, dw * w, c)).contiguous()
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:
-        (errors,) = upstream
-        conv = ctx.conv
+        (errors,), conv = upstream, ctx.conv
         if errors.is_cuda and triton_is_there():
             from dprime.train import gpu  # noqa: PLC0415
 
             return gpu.fold(errors, ctx.shape, conv.stride, conv.dilation), None
-        into = errors.new_zeros(ctx.shape)
-        rows, columns = errors.shape[1:3]
-        (sh, sw), (dh, dw) = conv.stride, conv.dilation
-        for i in range(conv.kernel[0]):
-            for j in range(conv.kernel[1]):
-                across = slice(i * dh, i * dh + sh * (rows - 1) + 1, sh)
-                along = slice(j * dw, j * dw + sw * (columns - 1) + 1, sw)
-                into[:, across, along] += errors[:, :, :, i, j]
+        channels_first = errors.permute(0, 5, 3, 4, 1, 2).flatten(1, 3).flatten(2)
+        sides, steps = ctx.shape[1:3], {"dilation": conv.dilation, "stride": conv.stride}
+        into = F.fold(channels_first, sides, conv.kernel, **steps).permute(0, 2, 3, 1)
         return into, None
 
 
 class Conv2d(LayerRule):
-    """A linear layer on the window at each position. In memory the channels come last."""
+    """A linear layer on the window at each position."""
 
     def __init__(self, module: nn.Conv2d) -> None:
         self.bias = module.bias is not None
@@ -68,70 +62,58 @@ class Conv2d(LayerRule):
         axes = zip(shape, self.sides, self.kernel, self.stride, self.dilation, strict=True)
         return [(n + 2 * side - d * (k - 1) - 1) // s + 1 for n, side, k, s, d in axes]
 
-    def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
-        """[R, n, out, H', W'] from x [R or 1, n, in, H, W]."""
-        x = records.x
-        R, outputs, inputs = weights[0].shape[:3]
-        windows: Callable[[], Tensor] = partial(self.windows, records)
-        direct: Callable[[Tensor], Tensor] | None = None
-        if x.is_cpu and len(x) == R and not records.constant:  # trial by trial is faster
-            y = Convolved.apply(x, *weights, self)  # type: ignore[no-untyped-call]
-            if x.requires_grad:
-                windows = partial(self.cut, x.detach())
-            direct = partial(self._sums, x.detach(), weights[0])
-        else:
-            made = self.windows(records)
-            kernel = weights[0].permute(0, 1, 3, 4, 2).reshape(R, outputs, -1).mT  # as windows are
-            cut = made.flatten(1, 2).expand(R, -1, -1)
-            y = torch.baddbmm(weights[1][:, None, :], cut, kernel) if self.bias else cut @ kernel
-            y = y.view(R, made.shape[1], *self.positions(*x.shape[3:]), outputs)
-            windows = made.detach
-        n, rows, columns = y.shape[1:4]
-        probe = as_probe(y.flatten(2, 3))
-
-        def unpack(sums: Tensor) -> Tensor:
-            return sums.view(R, outputs, *self.kernel, inputs).permute(0, 1, 4, 2, 3)
-
-        trace = AffineTrace(windows, probe, self.bias, unpack, direct=direct)
-        return probe.view(R, n, rows, columns, outputs).permute(0, 1, 4, 2, 3), trace
-
-    def _sums(self, x: Tensor, weight: Tensor, errors: Tensor) -> Tensor:
-        """The sums of records' gradients [R, out, in, ...] from errors [R, n, T, out]."""
-        places = self.positions(*x.shape[3:])
-        return _stacked(
-            [
-                self.backward(error.unflatten(1, places), records, w, (False, True, False))[1]
-                for error, records, w in zip(errors, x, weight, strict=True)
-            ]
-        )
-
-    def backward(
-        self, error: Tensor, records: Tensor, weight: Tensor, wanted: tuple[bool, bool, bool]
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """What an error [n, H', W', out] says of records, weight and bias of one trial."""
-        found: tuple[Tensor, Tensor, Tensor] = torch.ops.aten.convolution_backward(
-            error.permute(0, 3, 1, 2), _channels_last(records), weight, None, self.stride,
-            self.sides, self.dilation, False, (0, 0), 1, wanted,
-        )  # fmt: skip
-        return found
-
-    def windows(self, records: Records) -> Tensor:
-        """[R, n, positions, kernel kernel in]; those of constant records are kept."""
-        if records.pool is None or records.rows is None:
-            return records.made(self.cut)
-        return gather(records.pool.made(self.cut)[0], records.rows)
-
-    def numbers_kept(self, x: Tensor) -> int:
-        """Those of the windows of a record [1, in, H, W]."""
-        return math.prod(self.positions(*x.shape[2:])) * math.prod(self.kernel) * x.shape[1]
-
-    def cut(self, x: Tensor) -> Tensor:
+    def cut(self, x: Tensor) -> tuple[Tensor]:
+        """The windows [R, n, positions, kernel kernel in]."""
         pixels = x.flatten(0, 1).permute(0, 2, 3, 1).contiguous()
         top, left = self.sides
         if top or left:
             pixels = F.pad(pixels, (0, 0, left, left, top, top))
         windows: Tensor = Windows.apply(pixels, self)  # type: ignore[no-untyped-call]
-        return windows.view(*x.shape[:2], -1, math.prod(windows.shape[3:]))
+        return (windows.view(*x.shape[:2], -1, math.prod(windows.shape[3:])),)
+
+    def numbers_kept(self, x: Tensor) -> int:
+        return math.prod(self.positions(*x.shape[2:])) * math.prod(self.kernel) * x.shape[1]
+
+    def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
+        """[R, n, out, H', W'] from x [R or 1, n, in, H, W]."""
+        x = records.x
+        own = Records(x.detach()) if x.requires_grad else records
+        R, outputs, inputs = weights[0].shape[:3]
+        made: Tensor | None = None
+        direct: Change | None = None
+        if x.is_cpu and len(x) == R and not records.constant:  # trial by trial is faster
+            y: Tensor = Convolved.apply(x, *weights, self)  # type: ignore[no-untyped-call]
+            direct = partial(self._sums, x.detach(), weights[0])
+        else:
+            (made,) = records.made(self.cut)
+            kernel = weights[0].permute(0, 1, 3, 4, 2).reshape(R, outputs, -1).mT  # as windows are
+            cut = made.flatten(1, 2).expand(R, -1, -1)
+            y = torch.baddbmm(weights[1][:, None, :], cut, kernel) if self.bias else cut @ kernel
+            y = y.view(R, made.shape[1], *self.positions(*x.shape[3:]), outputs)
+        places = y.shape[2:4]
+        probe = as_probe(y.flatten(2, 3))
+
+        def unpack(sums: Tensor) -> Tensor:
+            return sums.view(R, outputs, *self.kernel, inputs).permute(0, 1, 4, 2, 3)
+
+        def windows() -> Tensor:
+            return own.made(self.cut)[0] if made is None else made.detach()
+
+        trace = AffineTrace(windows, probe, self.bias, unpack, direct=direct)
+        return probe.unflatten(2, places).permute(0, 1, 4, 2, 3), trace
+
+    def _sums(self, x: Tensor, weight: Tensor, errors: Tensor) -> Tensor:
+        """The sums of records' gradients [R, out, in, ...] from errors [R, n, T, out]."""
+        errors = errors.unflatten(2, self.positions(*x.shape[3:]))
+        own = zip(errors, x, weight, strict=True)
+        return _stacked([self.backward(*each, of="weight") for each in own])
+
+    def backward(self, error: Tensor, x: Tensor, weight: Tensor, of: str) -> Tensor:
+        """By the records or the weight of one trial, from errors [n, H', W', out]."""
+        images, wanted = error.permute(0, 3, 1, 2), (of == "records", of == "weight", False)
+        how = None, self.stride, self.sides, self.dilation, False, (0, 0), 1, wanted
+        found = torch.ops.aten.convolution_backward(images, _channels_last(x), weight, *how)
+        return cast(Tensor, found[wanted.index(True)])
 
 
 class Convolved(torch.autograd.Function):
@@ -151,12 +133,9 @@ class Convolved(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         """The error at the input alone."""
-        conv = ctx.conv
-        errors = [
-            conv.backward(error, records, w, (True, False, False))[0].permute(0, 2, 3, 1)
-            for error, records, w in zip(upstream[0], ctx.x, ctx.weight, strict=True)
-        ]
-        return _stacked(errors).permute(0, 1, 4, 2, 3), None, None, *(None,) * conv.bias
+        own = zip(upstream[0], ctx.x, ctx.weight, strict=True)
+        errors = [ctx.conv.backward(*each, of="records").permute(0, 2, 3, 1) for each in own]
+        return _stacked(errors).permute(0, 1, 4, 2, 3), None, None, *(None,) * ctx.conv.bias
 
 
 def _channels_last(records: Tensor) -> Tensor:
@@ -169,5 +148,4 @@ def _channels_last(records: Tensor) -> Tensor:
 
 
 def _stacked(parts: list[Tensor]) -> Tensor:
-    """Side by side, without a copy for a single one."""
     return parts[0][None] if len(parts) == 1 else torch.stack(parts)

@@ -25,31 +25,20 @@ from dprime.mechanisms import Adjacency
 class TrainingData:
     """What trials train on. Make it with `alone`, `remove`, `replace`, `add` or `parts`.
 
-    Attributes:
-        common: the records that both worlds have, or the pool.
-        differing: nothing, or x, or x and x′: x is in D only, x′ in D′ only.
-        place: how many of the common records stand before x and x′; None for all of them.
-        members: whether each trial trains on each record of the pool [trial, record]; None for all.
-        probability: with which each record of the pool was kept, one for all or one for each.
+    Of a pool, `members` says whether each trial trains on each record [trial, record], and
+    `probability` with what chance each was kept, one for all or one for each.
     """
 
-    common: Dataset
-    differing: Dataset | None = None
-    place: int | None = None
+    common: Dataset  # the records that both worlds have, or the pool
+    differing: Dataset | None = None  # x, or x and x′: x is in D only, x′ in D′ only
+    place: int | None = None  # how many of the common records stand before x; None for all
     members: NDArray[np.bool_] | None = field(default=None, repr=False)
     probability: float | NDArray[np.float64] = 1.0
-
-    def __post_init__(self) -> None:
-        if self.place is not None and self.place not in range(len(self.common) + 1):
-            wanted = f"a whole number from 0 to {len(self.common)}, the number of common records"
-            raise validate.invalid_value(
-                "place", self.place, wanted, "give None to put the record last"
-            )
 
     @classmethod
     def of(cls, data: Dataset | TrainingData) -> TrainingData:
         """A data set as what every trial trains on; anything else as it is."""
-        return cls.alone(data) if isinstance(data, Dataset) else data
+        return cls(data) if isinstance(data, Dataset) else data
 
     @classmethod
     def alone(cls, dataset: Dataset) -> TrainingData:
@@ -66,17 +55,16 @@ class TrainingData:
         """
         index = check_record(record, len(dataset))
         if len(dataset) == 1:
-            remedy = "give a data set of at least 2 records"
-            wanted = "more than the record that is removed"
+            wanted, remedy = "more than the record that is removed", "give at least 2 records"
             raise validate.invalid_input("dataset", "one record", wanted, remedy)
-        return cls(dataset.take(_others(dataset, index)), dataset.take([index]))
+        return cls(_without(dataset, index), dataset.take([index]))
 
     @classmethod
     def replace(cls, dataset: Dataset, record: int, by: Dataset) -> TrainingData:
         """D is the data set; in D′ one record is replaced by the one in `by` (bounded DP)."""
         index = check_record(record, len(dataset))
         _check_single("by", by, dataset)
-        return cls(dataset.take(_others(dataset, index)), joined(dataset.take([index]), by))
+        return cls(_without(dataset, index), joined(dataset.take([index]), by))
 
     @classmethod
     def add(cls, dataset: Dataset, record: Dataset) -> TrainingData:
@@ -93,27 +81,22 @@ class TrainingData:
         Everything public follows from the probabilities alone, never from who was drawn: sums are
         divided by the expected batch size. For a certificate of who was drawn, give the training
         that number as `expected_batch_size`.
-
-        >>> pool = Dataset.of(np.eye(4), [0, 1, 2, 3])
-        >>> TrainingData.parts(pool, [[True, False, True, False]], probability=0.5).expected
-        2.0
         """
-        kept = np.array(members, dtype=bool)
+        kept, chances = np.array(members, dtype=bool), np.array(probability, dtype=np.float64)
         if kept.ndim != 2 or kept.shape[1] != len(pool) or not len(kept):
-            wanted = f"[trial, {len(pool)} records]"
-            remedy = "give one True or False for each trial and record of the pool"
-            raise validate.invalid_input("members", f"of shape {kept.shape}", wanted, remedy)
+            _refuse_shape("members", kept, f"[trial, {len(pool)} records]")
+        if chances.shape not in ((), (len(pool),)):
+            _refuse_shape("probability", chances, f"of shape ({len(pool)},)")
+        for chance in (chances.min(), chances.max()):
+            validate.rate("probability", float(chance))
         kept.setflags(write=False)
-        return cls(pool, members=kept, probability=_probabilities(probability, len(pool)))
+        chances.setflags(write=False)
+        return cls(pool, members=kept, probability=chances if chances.ndim else float(chances))
 
     def at_random_place(self, seed: int) -> TrainingData:
         """The same worlds with x and x′ at a random place, the same one in D and in D′.
 
         A trainer that treats its last record unlike the others is otherwise judged by that record.
-
-        >>> worlds = TrainingData.remove(Dataset.of(np.eye(5), [0, 1, 0, 1, 0]), 4)
-        >>> worlds.at_random_place(1).place
-        2
         """
         place = np.random.default_rng(seed).integers(len(self.common) + 1)
         return dataclasses.replace(self, place=int(place))
@@ -144,6 +127,12 @@ class TrainingData:
             return None
         return "add-remove" if len(self.differing) == 1 else "replace"
 
+    def check_two_worlds(self, purpose: str) -> None:
+        """Refuse one world for what is of the records in which two differ."""
+        if self.differing is None:
+            remedy = "give TrainingData.remove(…) or TrainingData.replace(…)"
+            raise validate.invalid_input("data", "one world", f"two worlds for {purpose}", remedy)
+
     @property
     def union(self) -> Dataset:
         return self.common if self.differing is None else self._with(self.differing)
@@ -171,38 +160,23 @@ def check_record(record: object, size: int) -> int:
     raise validate.invalid_value("record", record, f"an index from 0 to {size - 1}", remedy)
 
 
-def _others(dataset: Dataset, index: int) -> NDArray[np.int64]:
-    return np.delete(np.arange(len(dataset)), index)
+def joined(first: Dataset, second: Dataset) -> Dataset:
+    """The records of both, in order."""
+    records = np.concatenate([first.records, second.records])
+    labels = np.concatenate([first.labels, second.labels])
+    return dataclasses.replace(first, records=records, labels=labels)
+
+
+def _without(dataset: Dataset, index: int) -> Dataset:
+    return dataset.take(np.delete(np.arange(len(dataset)), index))
 
 
 def _check_single(name: str, record: Dataset, dataset: Dataset) -> None:
-    shape = record.records.shape
     wanted = (1, *dataset.records.shape[1:])
-    if shape != wanted:
-        remedy = "give one record of the data set's own shape, such as pool.take([7])"
-        raise validate.invalid_input(
-            name, f"of shape {shape}", f"one record of shape {wanted}", remedy
-        )
+    if record.records.shape != wanted:
+        _refuse_shape(name, record.records, f"one record of shape {wanted}")
 
 
-def joined(first: Dataset, second: Dataset) -> Dataset:
-    """The records of both, in order."""
-    return dataclasses.replace(
-        first,
-        records=np.concatenate([first.records, second.records]),
-        labels=np.concatenate([first.labels, second.labels]),
-    )
-
-
-def _probabilities(given: ArrayLike, records: int) -> float | NDArray[np.float64]:
-    """One probability for all, or one for each record; certainty is allowed."""
-    values = np.array(given, dtype=np.float64)
-    if values.ndim == 0:
-        return validate.rate("probability", float(values))
-    if values.shape != (records,):
-        found, remedy = f"of shape {values.shape}", "give one for each record of the pool"
-        raise validate.invalid_input("probability", found, f"of shape ({records},)", remedy)
-    for value in (values.min(), values.max()):
-        validate.rate("probability", float(value))
-    values.setflags(write=False)
-    return values
+def _refuse_shape(name: str, found: NDArray[np.generic], wanted: str) -> None:
+    remedy = "give one entry for each record, in the shape of the data"
+    raise validate.invalid_input(name, f"of shape {found.shape}", wanted, remedy)

@@ -1,18 +1,24 @@
-"""Utility, in one place: how well each trial's model does on held-out records."""
+"""The models that came out, what may be said of them, and how well each does on records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from dprime import validate
 from dprime.data.dataset import Dataset
+from dprime.mechanisms import DPSGD
+from dprime.train.data import TrainingData, check_record
 from dprime.train.losses import Loss, per_trial
 from dprime.train.network import Network
+from dprime.train.settings import TrainingConfig
 
 Score = Callable[[Tensor, Tensor], Tensor]
 """(outputs [trial, record, ...], labels [1, record]) → a number per record [trial, record]."""
@@ -22,9 +28,60 @@ ROOM, GPU_ROOM = 16 << 20, 1 << 30
 keeps a GPU busy."""
 
 
-def room_on(device: torch.device) -> int:
-    """Bytes that are made at once there."""
-    return ROOM if device.type == "cpu" else GPU_ROOM
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Many trained models.
+
+    The seed gives the same again, and with it every noise: whoever knows the seed and the models
+    can tell which records were used. Keep it secret; nothing prints it.
+    """
+
+    network: Network = field(repr=False)
+    data: TrainingData = field(repr=False)
+    training: TrainingConfig
+    seed: int = field(repr=False)
+    trials: NDArray[np.int64] = field(repr=False)  # the index of each
+    in_world: NDArray[np.bool_] = field(repr=False)  # whether it trained on D
+    weights: Tensor | None = field(repr=False)  # final ones [trial, parameter], if they were kept
+    diverged: NDArray[np.bool_] = field(repr=False)  # whether they are no longer finite
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def __repr__(self) -> str:
+        lost = f", {self.diverged.sum()} of them diverged" if self.diverged.any() else ""
+        return f"Trained({len(self)} trials{lost}; {self.label})"
+
+    @property
+    def label(self) -> str:
+        return self.training.label
+
+    def mechanism(self) -> DPSGD:
+        return self.training.mechanism()
+
+    def model(self, place: int = 0) -> nn.Module:
+        """One trained model as an ordinary module; `place` counts the trials that were run."""
+        weights = self._kept()[check_record(place, len(self))][None]
+        model = copy.deepcopy(self.network.model)
+        named = dict(model.named_parameters())
+        with torch.no_grad():
+            for parameter in self.network.parameters:
+                named[parameter.name].copy_(parameter.view(weights)[0])
+        return model.eval()
+
+    def accuracy(self, dataset: Dataset) -> NDArray[np.float64]:
+        return accuracy(self.network, self._kept(), dataset, self.training.loss)
+
+    def mean_loss(self, dataset: Dataset) -> NDArray[np.float64]:
+        return mean_loss(self.network, self._kept(), dataset, self.training.loss)
+
+    def _kept(self) -> Tensor:
+        if self.weights is not None:
+            return self.weights
+        raise validate.InputError(
+            "The final weights were not kept: train with keep_weights=True, or measure with an "
+            "observer such as FinalAccuracy."
+        )
 
 
 def accuracy(
@@ -34,47 +91,45 @@ def accuracy(
     if dataset.classes is None:
         remedy = "use mean_loss for a regression"
         raise validate.invalid_input("dataset", "a regression", "one with classes", remedy)
-    if loss == "binary-cross-entropy":
-        return mean_score(network, weights, dataset, lambda out, y: (out[..., 0] > 0) == (y > 0))
-    return mean_score(network, weights, dataset, lambda out, y: out.argmax(-1) == y)
+
+    def right(outputs: Tensor, y: Tensor) -> Tensor:
+        binary = loss == "binary-cross-entropy"
+        return (outputs[..., 0] > 0) == (y > 0) if binary else outputs.argmax(-1) == y
+
+    return np.concatenate([each.mean(1) for each in _scores(network, weights, dataset, right)])
 
 
 def mean_loss(
     network: Network, weights: Tensor, dataset: Dataset, loss: str | Loss = "cross-entropy"
 ) -> NDArray[np.float64]:
     """The mean loss of each model [trial]."""
-    return mean_score(network, weights, dataset, lambda out, y: per_trial(loss, out, y))
-
-
-def mean_score(
-    network: Network, weights: Tensor, dataset: Dataset, score: Score
-) -> NDArray[np.float64]:
-    """The mean of a score over the records [trial], in parts that fit."""
-    x = torch.tensor(dataset.records, device=weights.device)
-    y = torch.tensor(dataset.labels, device=weights.device)
-    per_record, room = 4 * network.numbers_per_record(x[:1]), room_on(weights.device)
-    records = max(1, min(len(x), room // per_record))
-    trials = max(1, room // (per_record * records))
-    totals = []
-    for group in weights.split(trials):
-        total = torch.zeros(len(group), dtype=torch.float64, device=weights.device)
-        for start in range(0, len(x), records):
-            part = slice(start, start + records)
-            outputs = network.outputs(group, x[None, part])
-            total += score(outputs, y[None, part]).double().sum(1)
-        totals.append(total)
-    return (torch.cat(totals) / len(x)).cpu().numpy()
+    found = _scores(network, weights, dataset, partial(per_trial, loss))
+    return np.concatenate([each.mean(1) for each in found])
 
 
 def losses(
     network: Network, weights: Tensor, dataset: Dataset, loss: str | Loss = "cross-entropy"
 ) -> NDArray[np.float64]:
     """The loss of each model on each record [trial, record]."""
-    x = torch.tensor(dataset.records, device=weights.device)[None]
-    y = torch.tensor(dataset.labels, device=weights.device)[None]
-    each = 4 * network.numbers_per_record(x[0, :1]) * len(dataset)
-    trials = max(1, room_on(weights.device) // each)
-    parts = [
-        per_trial(loss, network.outputs(group, x), y).double() for group in weights.split(trials)
-    ]
-    return torch.cat(parts).cpu().numpy()
+    return np.concatenate([*_scores(network, weights, dataset, partial(per_trial, loss))])
+
+
+def room_on(device: torch.device) -> int:
+    """Bytes that are made at once there."""
+    return ROOM if device.type == "cpu" else GPU_ROOM
+
+
+def _scores(
+    network: Network, weights: Tensor, dataset: Dataset, score: Score
+) -> Iterator[NDArray[np.float64]]:
+    """A number for each record of some models [trial, record], in parts that fit."""
+    x = torch.tensor(dataset.records, device=weights.device)
+    y = torch.tensor(dataset.labels, device=weights.device)
+    per_record, room = 4 * network.numbers_per_record(x[:1]), room_on(weights.device)
+    records = max(1, min(len(x), room // per_record))
+    for group in weights.split(max(1, room // (per_record * records))):
+        parts = [
+            score(network.outputs(group, own_x[None]), own_y[None]).double()
+            for own_x, own_y in zip(x.split(records), y.split(records), strict=True)
+        ]
+        yield torch.cat(parts, dim=1).cpu().numpy()

@@ -6,7 +6,8 @@ The gradients of a chunk's records are in memory together, so chunks are short.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,57 +16,58 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from dprime.train.layers import norms_of, weighted
-from dprime.train.lookups import OwnRows
-from dprime.train.losses import Loss, named_loss
-from dprime.train.network import Gradients, Network, hooks_of
-from dprime.train.records import Records
+from dprime.train.batches import Records
+from dprime.train.layers import Change, LayerTrace, norms_of, weighted
+from dprime.train.losses import Loss, OwnRows, named_loss
+from dprime.train.network import Gradients, Network, Parameter, hooks_of
 
 Weights = dict[str, Tensor]
 
 
-class ExplicitGradients(Gradients):
-    """Every record's gradient [trial, record, parameter]."""
+@dataclass(eq=False)
+class ExplicitTrace(LayerTrace):
+    """Every record's gradient over all weights [trial, record, parameter]."""
 
-    def __init__(self, losses: Tensor, gradients: Tensor) -> None:
-        self.losses, self._gradients = losses, gradients
+    gradients: Tensor
 
-    def norms(self) -> Tensor:
-        return norms_of(self._gradients)
+    def squared_norms(self) -> Tensor:
+        return norms_of(self.gradients).double().square()
 
-    def add_weighted(self, c: Tensor, into: Tensor) -> None:
-        into += weighted(c, self._gradients, into.dtype)
+    def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
+        into[0].add_(weighted(c, self.gradients, into[0].dtype))
 
-    def only(self, records: slice) -> Gradients:
-        return ExplicitGradients(self.losses[:, records], self._gradients[:, records])
+    def changed(self, change: Change) -> LayerTrace:
+        return ExplicitTrace(change(self.gradients))
 
-    def without(self, lost: Tensor) -> Gradients:
-        return ExplicitGradients(self.losses, self._gradients.masked_fill(lost[..., None], 0))
+    def numbers(self) -> int:
+        return 2 * self.gradients.numel()
 
 
 class Functional(Network):
     """A model of any form, whose records do not meet: each goes through it alone.
 
     What the model's own code writes into its buffers or attributes is thrown away after each call,
-    so that it reaches neither later records nor the trained model.
-
-    Attributes:
-        words: whether it wants its records as whole numbers, for an embedding.
-        together: whether the gradients of all trials are made at once.
+    so that it reaches neither later records nor the trained model. `words` says whether it wants
+    its records as whole numbers, for an embedding, `together` whether the gradients of all trials
+    are made at once.
     """
 
     side_by_side = False  # functional_call exchanges the module's own weights while it runs
+    together = True
 
     def __init__(self, model: nn.Module, *, words: bool = False) -> None:
         super().__init__(model)
         self.words = words
-        self.aliases = _aliases(model)
-        self.together = True
+        # A weight can be tied to several places; a layer that is used twice counts as one place.
+        canonical = {id(weight): name for name, weight in model.named_parameters()}
+        trained = {parameter.name: parameter for parameter in self.parameters}
+        self._places = {
+            name: trained[canonical[id(weight)]]
+            for path, module in model.named_modules()
+            for name, weight in module.named_parameters(path, recurse=False)
+            if canonical[id(weight)] in trained
+        }
         self._forgets = all(_is_pytorchs_own(module) for module in model.modules())
-
-    def _named(self, weights: Tensor) -> Weights:
-        """By name, the trial first."""
-        return {parameter.name: parameter.view(weights) for parameter in self.parameters}
 
     def _fresh(self) -> nn.Module:
         """The model as it was given; its trained weights are not copied."""
@@ -79,8 +81,11 @@ class Functional(Network):
         }
         return copy.deepcopy(self.model, weights)
 
+    def _named(self, weights: Tensor) -> Weights:
+        return {parameter.name: parameter.view(weights) for parameter in self.parameters}
+
     def _call(self, model: nn.Module, weights: Weights, x: Tensor) -> Tensor:
-        named = {alias: weights[name] for alias, name in self.aliases.items() if name in weights}
+        named = {place: weights[parameter.name] for place, parameter in self._places.items()}
         inputs = x.long() if self.words else x
         # MATH is the only attention that vmap does not loop over
         with sdpa_kernel(SDPBackend.MATH), OwnRows():
@@ -90,30 +95,31 @@ class Functional(Network):
     @torch.no_grad()
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
         shared = x.shape[0] == 1
-        call = partial(self._call, self._fresh())
-        over_trials = vmap(call, in_dims=(0, None if shared else 0))
+        over_trials = vmap(partial(self._call, self._fresh()), in_dims=(0, None if shared else 0))
         return over_trials(self._named(weights), x[0] if shared else x)
 
     def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
-        def of_all(weights: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor]:
-            return (self._nested(weights, x, y, loss, argnums=1)[0].detach(),)
-
-        return self._over_trials(of_all, weights, x, y.expand(x.shape[:2]))[0]
+        return self._derivatives(weights, x, y.expand(x.shape[:2]), loss, argnums=1)[0]
 
     def gradients(
         self, weights: Tensor, records: Records, y: Tensor, loss: str | Loss
     ) -> Gradients:
-        def of_all(weights: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-            found, losses = self._nested(weights, x, y, loss, argnums=0)
-            flat = [found[parameter.name].flatten(2) for parameter in self.parameters]
-            return losses.detach(), torch.cat(flat, dim=2).detach()
+        found, losses = self._derivatives(weights, records.x, y, loss, argnums=0)
+        whole = Parameter("all", torch.Size([self.size]), 0)
+        return Gradients(losses, [(ExplicitTrace(found), (whole,))])
 
-        return ExplicitGradients(*self._over_trials(of_all, weights, records.x, y))
-
-    def _nested(
+    def _derivatives(
         self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss, argnums: int
-    ) -> tuple[Any, Tensor]:
-        """By two nested vmaps: over the trials, and over a trial's records."""
+    ) -> tuple[Tensor, Tensor]:
+        """Those by the weights [trial, record, parameter] or the records, and losses.
+
+        By two nested vmaps: over the trials, and over a trial's records.
+        """
+        if len(weights) > 1 and not self.together:
+            x, y = (part.expand(len(weights), *part.shape[1:]) for part in (x, y))
+            each = zip(weights.split(1), x.split(1), y.split(1), strict=True)
+            parts = [self._derivatives(*one, loss=loss, argnums=argnums) for one in each]
+            return torch.cat([found for found, _ in parts]), torch.cat([own for _, own in parts])
         model, of_records = self._fresh(), named_loss(loss)
 
         def of_one(weights: Weights, x: Tensor, y: Tensor) -> Tensor:
@@ -122,47 +128,27 @@ class Functional(Network):
                 return of_records(outputs, y[None])[0]
 
         of_trial = vmap(grad_and_value(of_one, argnums), in_dims=(None, 0, 0))
-        over = (None if x.shape[0] == 1 else 0, None if y.shape[0] == 1 else 0)
+        over = [None if len(part) == 1 else 0 for part in (x, y)]
         x, y = (p[0] if dim is None else p for p, dim in zip((x, y), over, strict=True))
-        made: tuple[Any, Tensor] = vmap(of_trial, in_dims=(0, *over))(self._named(weights), x, y)
-        return made
-
-    def _over_trials(
-        self, make: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]],
-        weights: Tensor, x: Tensor, y: Tensor,
-    ) -> tuple[Tensor, ...]:  # fmt: skip
-        if self.together:
-            return make(weights, x, y)
-        rows = [slice(trial, trial + 1) for trial in range(len(weights))]
-        parts = [
-            make(weights[row], *(part if len(part) == 1 else part[row] for part in (x, y)))
-            for row in rows
-        ]
-        return tuple(torch.cat(same) for same in zip(*parts, strict=True))
+        found, losses = vmap(of_trial, in_dims=(0, *over))(self._named(weights), x, y)
+        if argnums == 0:
+            found = torch.cat([found[p.name].flatten(2) for p in self.parameters], dim=2)
+        return found.detach(), losses.detach()
 
     def numbers_per_record(self, x: Tensor) -> int:
         """The gradient, its copy, and the outputs of every layer, counted by hooks."""
         counted = [x.numel()]
         model = copy.deepcopy(self.model)
+
+        def count(_module: nn.Module, _inputs: Any, output: object) -> None:
+            counted.append(output.numel() if isinstance(output, Tensor) else 0)
+
         for module in model.modules():
-            module.register_forward_hook(lambda _m, _i, out: counted.append(_numbers(out)))
+            module.register_forward_hook(count)
         with torch.no_grad():
             named = self._named(self.given_weights()[None].to(x.device))
             self._call(model, {name: weight[0] for name, weight in named.items()}, x)
         return 4 * sum(counted) + 3 * self.size
-
-
-def _aliases(model: nn.Module) -> dict[str, str]:
-    """Every place of a weight in the model, and the name under which it is trained.
-
-    A weight can be tied to several places; a layer that is used twice counts as one place.
-    """
-    canonical = {id(weight): name for name, weight in model.named_parameters()}
-    return {
-        f"{path}.{name}" if path else name: canonical[id(weight)]
-        for path, module in model.named_modules()
-        for name, weight in module.named_parameters(recurse=False)
-    }
 
 
 def _is_pytorchs_own(module: nn.Module) -> bool:
@@ -170,7 +156,3 @@ def _is_pytorchs_own(module: nn.Module) -> bool:
     kinds = type(module).__mro__[:-1]
     known = all(kind.__module__.startswith("torch.nn.modules.") for kind in kinds)
     return known and not hooks_of(module, "forward")
-
-
-def _numbers(output: object) -> int:
-    return output.numel() if isinstance(output, Tensor) else 0

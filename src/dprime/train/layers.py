@@ -12,17 +12,16 @@ record [R, n]. An input that all trials share has R = 1.
 
 from __future__ import annotations
 
-import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
 
 import torch
 from torch import Tensor, nn
 
-from dprime.train.records import PreparedRecords, Records
+from dprime.train.batches import PreparedRecords, Records
 
 ROUNDING = 8 * torch.finfo(torch.float32).eps
 """Relative error that is allowed for in a sum of products of mixed sign."""
@@ -33,9 +32,7 @@ LONGEST = 1.8e19
 C over a longer one may lie where float32 has few digits, and would clip to a few per cent above C.
 """
 
-FLOOR = 1e-35
-"""Added to squares: what a square too small for float32 leaves out is far below it."""
-
+FLOOR = 1e-35  # added to squares: what a square too small for float32 leaves out is far below it
 RUN = 128
 """Records whose gradients may be added up in single precision, before sums go on in double.
 
@@ -44,23 +41,22 @@ they are added (Higham 2002, section 4.2). So one record moves the rounding of i
 2^-24 (k² + k) C, which is less than `RUN_MOVES` C: the noise is wider by as much.
 """
 
-RUN_MOVES = 1e-3
-"""How far one record may move the sum by the rounding of its run, as a share of C."""
-
+RUN_MOVES = 1e-3  # how far one record may move the sum by the rounding of its run, as a share of C
 GRADIENT_PASSES = 4
 """Multiplications in the time in which one number of a gradient is stored and read twice."""
 
+Change = Callable[[Tensor], Tensor]
+"""Takes some of the records of a tensor [R or 1, n, ...], or puts zeros for some."""
+
 
 class LayerTrace(ABC):
-    """One pass through a layer: with the error, enough to know every record's gradient.
-
-    Attributes:
-        probe: the tensor in the graph at which the error is taken.
-        error: the derivative of each record's loss there, once known.
-    """
+    """One pass through a layer: with the error, enough to know every record's gradient."""
 
     probe: Tensor
+    """In the graph, where the error is taken."""
+
     error: Tensor
+    """The derivative of each record's loss there, once known."""
 
     @abstractmethod
     def squared_norms(self) -> Tensor:
@@ -75,12 +71,8 @@ class LayerTrace(ABC):
         """
 
     @abstractmethod
-    def only(self, records: slice) -> LayerTrace:
-        """The trace of some of the records."""
-
-    @abstractmethod
-    def without(self, lost: Tensor) -> LayerTrace:
-        """The trace with gradients of zero for some of the records [R, n]."""
+    def changed(self, change: Change) -> LayerTrace:
+        """The trace of other records, where the error is known."""
 
     @abstractmethod
     def numbers(self) -> int:
@@ -100,46 +92,31 @@ def as_probe(y: Tensor) -> Tensor:
     return y if y.requires_grad or not torch.is_grad_enabled() else y.requires_grad_()
 
 
-# Linear layers ------------------------------------------------------------------------------------
-
-
+@dataclass(eq=False)
 class AffineTrace(LayerTrace):
-    """For y = x W^T + b at T positions, g = Σ_t e_t x_t^T.
+    """For y = x W^T + b at T positions, g = Σ_t e_t x_t^T. The probe is the output [R, n, T, out].
 
-    Args:
-        x: makes the input [R or 1, n, T, in] when it is first needed.
-        probe: the output [R, n, T, out].
-        bias: whether there is one.
-        unpack: from sums [R, out, in] to the form of the weights.
-        measured: what is known of records that come again at every step.
-        direct: from errors [R, n, T, out] to Σ e_t x_t^T in the form of the weights, where there is
-            a way without x.
+    The input is made when it is first needed. `unpack` turns sums [R, out, in] into the form of the
+    weights; `direct` makes these of errors [R, n, T, out], where there is a way without the input.
     """
 
-    def __init__(
-        self, x: Callable[[], Tensor], probe: Tensor, bias: bool,
-        unpack: Callable[[Tensor], Tensor] = lambda sums: sums,
-        measured: PreparedRecords | None = None, direct: Callable[[Tensor], Tensor] | None = None,
-    ) -> None:  # fmt: skip
-        self._x, self.probe, self.bias, self.unpack = x, probe, bias, unpack
-        self.measured, self._direct = measured, direct
-        self._gradients: Tensor | None = None
+    make_x: Callable[[], Tensor]
+    probe: Tensor
+    bias: bool
+    unpack: Change = lambda sums: sums
+    measured: PreparedRecords | None = None
+    direct: Change | None = None
+    _kept: tuple[Tensor, ...] = ()
 
     @cached_property
     def x(self) -> Tensor:
-        """The input [R or 1, n, T, in]."""
-        return self._x()
+        return self.make_x()
 
-    def only(self, records: slice) -> LayerTrace:
-        part = AffineTrace(lambda: self.x[:, records], self.probe, self.bias, self.unpack)
-        part.error = self.error[:, records]
-        return part
-
-    def without(self, lost: Tensor) -> LayerTrace:
-        """With errors of zero, and no input that is not finite."""
-        sparse = self.measured if self._is_sparse else None  # whose numbers are finite
-        part = AffineTrace(lambda: _blank(self.x, lost), self.probe, self.bias, self.unpack, sparse)
-        part.error = self.error.masked_fill(_beside(lost, self.error), 0)
+    def changed(self, change: Change) -> LayerTrace:
+        part = AffineTrace(lambda: change(self.x), self.probe, self.bias, self.unpack)
+        part.error = change(self.error)
+        if part.error.shape == self.error.shape:  # what is known of the records still holds
+            part.measured = self.measured
         return part
 
     def _has_short_grams(self) -> bool:
@@ -150,13 +127,7 @@ class AffineTrace(LayerTrace):
             return positions**2 * (inputs + outputs) < GRADIENT_PASSES * inputs * outputs
         return positions * (inputs + outputs) < inputs * outputs  # Bu, Mao and Xu 2022, section 4
 
-    def squared_norms(self) -> Tensor:
-        if self.x.shape[2] == 1:
-            return self._from_vectors()
-        return self._from_grams() if self._has_short_grams() else self._from_gradients()
-
     def numbers(self) -> int:
-        """The input's windows, the scaled error, and the Gram matrices or the gradients."""
         R, n, positions, outputs = self.probe.shape
         kept = 2 * self.x.numel() + self.probe.numel()
         if positions == 1:
@@ -165,20 +136,21 @@ class AffineTrace(LayerTrace):
             return 2 * kept + self.probe.numel() + 6 * R * n * positions**2
         return kept + 2 * R * n * self.x.shape[3] * outputs
 
+    def squared_norms(self) -> Tensor:
+        if self.x.shape[2] == 1:
+            return self._from_vectors()
+        if not self._has_short_grams():
+            return self._from_gradients()
+        # Σ over positions t, t' of (x_t·x_t' + 1)(e_t·e_t'), rounded up. In double precision: large
+        # products that cancel would leave nothing right in single.
+        x, e = self.x.double(), self.error.double()
+        return rounded_up((x @ x.mT + float(self.bias)) * (e @ e.mT))
+
     def _from_vectors(self) -> Tensor:
         """‖e x^T‖² = ‖e‖² ‖x‖²; the bias adds ‖e‖²."""
-        e = self.error.squeeze(2)
-        x = self.x.squeeze(2)
+        e, x = self.error.squeeze(2), self.x.squeeze(2)
         squares = (x * x).sum(-1) if self.measured is None else self.measured.squares
         return ((e * e).sum(-1) + FLOOR) * (squares + (float(self.bias) + FLOOR))
-
-    def _from_grams(self) -> Tensor:
-        """Σ over positions t, t' of (x_t·x_t' + 1)(e_t·e_t'), rounded up.
-
-        In double precision: large products that cancel would leave nothing right in single.
-        """
-        x, e = self.x.double(), self.error.double()
-        return _rounded_up((x @ x.mT + float(self.bias)) * (e @ e.mT))
 
     def _from_gradients(self) -> Tensor:
         """The gradients themselves, kept for the weighted sum: few weights, many positions."""
@@ -186,16 +158,9 @@ class AffineTrace(LayerTrace):
             gradients = (self.x.mT @ self.error).mT
         else:
             gradients = self.error.mT @ self.x
-        self._gradients = gradients  # [R, n, out, in]
+        self._kept = (gradients, self.error.sum(2))[: 1 + self.bias]  # [R, n, out, in], [R, n, out]
         norms = (gradients * gradients).sum((-2, -1))
-        if self.bias:
-            norms += (self._error_sums**2).sum(-1)
-        return norms
-
-    @cached_property
-    def _error_sums(self) -> Tensor:
-        """Over positions: the gradients of the bias [R, n, out]."""
-        return self.error.sum(2)
+        return norms + (self._kept[1] ** 2).sum(-1) if self.bias else norms
 
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
         """Weights first, then the bias.
@@ -204,32 +169,127 @@ class AffineTrace(LayerTrace):
         are summed in the precision of `into`.
         """
         precision = into[0].dtype
-        if self._gradients is not None:
-            into[0].add_(self.unpack(weighted(c, self._gradients, precision)))
-            if self.bias:
-                into[1].add_(weighted(c, self._error_sums, precision))
+        if self._kept:
+            sums, *bias = (weighted(c, gradients, precision) for gradients in self._kept)
+            for target, found in zip(into, (self.unpack(sums), *bias), strict=True):
+                target.add_(found)
             return
-        one_product = self.probe.shape[2] == 1 and self._direct is None and not self._is_sparse
-        scaled = self.error * c.to(c.dtype if one_product else precision)[:, :, None, None]
-        into[0].add_(self._contract(scaled, precision))
+        columns = None if self.measured is None else self.measured.columns
+        one_product = self.probe.shape[2] == 1 and self.direct is None and columns is None
+        e = self.error * c.to(c.dtype if one_product else precision)[:, :, None, None]
+        if columns is not None:
+            into[0].add_(times_transposed(_merged(e).mT, columns.to(precision)))
+        elif self.direct is not None and "x" not in vars(self):
+            into[0].add_(self.direct(e))
+        else:
+            into[0].add_(self.unpack(_summed(_merged(e).mT, _merged(self.x), precision)))
         if self.bias:
-            into[1].add_(_added(_merged(scaled), precision))
-
-    @property
-    def _is_sparse(self) -> bool:
-        return self.measured is not None and self.measured.columns is not None
-
-    def _contract(self, e: Tensor, precision: torch.dtype) -> Tensor:
-        """Σ over records and positions of e x^T: e [R, n, T, out] → the form of the weights."""
-        if self._is_sparse:
-            assert self.measured is not None
-            return self.measured.gathered(_merged(e).mT, precision)
-        if self._direct is not None and "x" not in vars(self):
-            return self._direct(e)
-        return self.unpack(_summed(_merged(e).mT, _merged(self.x), precision))
+            into[1].add_(_added(_merged(e), precision))
 
 
-def _rounded_up(products: Tensor) -> Tensor:
+class Linear(LayerRule):
+    """On vectors, or at every position of a sequence."""
+
+    def __init__(self, module: nn.Linear) -> None:
+        self.bias = module.bias is not None
+
+    def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
+        """In memory the records come last, [R, out, n T].
+
+        Long rows of records make both the products and the elementwise work after them faster
+        than short rows of features do.
+        """
+        x, measured = records.x, records.measured
+        n, inner = x.shape[1], x.shape[2:-1]
+        x = x.flatten(2, -2) if inner else x.unsqueeze(2)
+        w = weights[0]
+        R, outputs, inputs = w.shape
+        if measured is not None and measured.rows is not None:
+            y = times_transposed(w, measured.rows)
+        elif x.shape[0] == 1:
+            y = (w.reshape(R * outputs, inputs) @ _merged(x)[0].mT).view(R, outputs, -1)
+        else:
+            y = torch.bmm(w, _merged(x).mT)
+        if self.bias:
+            y += weights[1][:, :, None]
+        probe = as_probe(y.mT.unflatten(1, (n, math.prod(inner))))
+        trace = AffineTrace(x.detach, probe, self.bias, measured=measured)
+        return (probe.unflatten(2, inner) if inner else probe.squeeze(2)), trace
+
+
+@dataclass(eq=False)
+class EmbeddingTrace(LayerTrace):
+    """A row of the table per word: records gather the errors of their words in its rows."""
+
+    words: Tensor  # [R or 1, n, T]
+    probe: Tensor
+    kept: Tensor  # where a word's row is trained, shaped like the words
+
+    def changed(self, change: Change) -> LayerTrace:
+        part = EmbeddingTrace(change(self.words), self.probe, change(self.kept))
+        part.error = change(self.error)
+        return part
+
+    def numbers(self) -> int:
+        return 3 * self.probe.numel() + 6 * self.words.numel() * self.words.shape[2]
+
+    def squared_norms(self) -> Tensor:
+        """Σ over positions t, t' with the same word of e_t·e_t', rounded up."""
+        same = self.words[..., :, None] == self.words[..., None, :]
+        same = same & self.kept[..., None, :] & self.kept[..., :, None]
+        e = self.error.double()
+        return rounded_up((e @ e.mT).masked_fill(~same, 0))
+
+    def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
+        (table,) = into
+        R, rows, width = table.shape
+        c = c.to(table.dtype)
+        scaled = self.error.masked_fill(~self.kept[..., None], 0) * c[:, :, None, None]
+        first_row = rows * torch.arange(R, device=table.device)[:, None, None]
+        sums = scaled.new_zeros(R * rows, width)
+        sums.index_add_(0, (self.words + first_row).flatten(), scaled.flatten(0, 2))
+        table.add_(sums.view(R, rows, width))
+
+
+class Embedding(LayerRule):
+    """A vector per word; words are whole numbers in the records."""
+
+    def __init__(self, module: nn.Embedding) -> None:
+        self.padding = -1 if module.padding_idx is None else module.padding_idx
+
+    def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
+        """[R, n, ..., width] from words [R or 1, n, ...]; NaN where the table has no such word."""
+        x, table = records.x, weights[0]
+        R, rows, width = table.shape
+        unknown = ~((x >= 0) & (x < rows)).detach()
+        words = x.detach().masked_fill(unknown, 0).long()
+        first_row = (rows * torch.arange(R, device=table.device)).view(R, *(1,) * (x.dim() - 1))
+        y = table.reshape(R * rows, width)[words + first_row]
+        if bool(unknown.any()):  # would be a word of another trial's table
+            y = y.masked_fill(unknown[..., None], torch.nan)
+        probe = as_probe(y.view(R, x.shape[1], -1, width))
+        flat = words.flatten(2) if x.dim() > 2 else words[..., None]
+        return probe.view(y.shape), EmbeddingTrace(flat, probe, flat != self.padding)
+
+
+# Sums over records --------------------------------------------------------------------------------
+
+
+def times_transposed(dense: Tensor, sparse: Tensor) -> Tensor:
+    """D S^T for D [R, out, k] and sparse S [m, k], as [R, out, m].
+
+    One trial at a time stays in the cache; row-major operands spare PyTorch a copy.
+    """
+    R, outputs, _ = dense.shape
+    products = sparse.new_empty(R, outputs, len(sparse), layout=torch.strided)
+    turned = sparse.new_empty(len(sparse), outputs, layout=torch.strided)
+    for one, into in zip(dense, products, strict=True):
+        rows = one.mT.contiguous().to(sparse.dtype)
+        into.copy_(torch.addmm(turned, sparse, rows, beta=0, out=turned).mT)
+    return products
+
+
+def rounded_up(products: Tensor) -> Tensor:
     """Sums over the last two dimensions, in single precision."""
     sums = products.sum((-2, -1))
     return sums.add_(products.abs_().sum((-2, -1)), alpha=ROUNDING).clamp_(min=0).float()
@@ -242,18 +302,12 @@ def norms_of(gradients: Tensor) -> Tensor:
     return longest.to(gradients.dtype)
 
 
-def _blank(x: Tensor, lost: Tensor) -> Tensor:
-    """X [R or 1, n, ...] with zeros for lost records [R, n] if it is not finite: 0 · NaN is NaN."""
-    if bool(x.isfinite().all()):
-        return x
-    one_for_all = len(x) == 1 and bool((lost.all(0) == lost.any(0)).all())
-    where = lost[:1] if one_for_all else lost
-    return x.expand(len(where), *x.shape[1:]).masked_fill(_beside(where, x), 0)
-
-
-def _beside(lost: Tensor, x: Tensor) -> Tensor:
-    """Lost [R, n] with dimensions like those of x [R, n, ...]."""
-    return lost.view(*lost.shape, *(1,) * (x.dim() - 2))
+def without(x: Tensor, lost: Tensor) -> Tensor:
+    """Records [R or 1, n, ...] with zeros for lost ones [R, n], as 0 · NaN is not 0."""
+    if len(x) < len(lost) and bool(x.isfinite().all()):
+        return x  # one for all trials stays one
+    beside = lost.view(*lost.shape, *(1,) * (x.dim() - 2))
+    return x.expand(len(lost), *x.shape[1:]).masked_fill(beside, 0)
 
 
 def weighted(c: Tensor, gradients: Tensor, precision: torch.dtype) -> Tensor:
@@ -296,133 +350,3 @@ def _added(e: Tensor, precision: torch.dtype) -> Tensor:
 def _merged(x: Tensor) -> Tensor:
     """Records and positions as one dimension, without a copy for a single position."""
     return x.squeeze(2) if x.shape[2] == 1 else x.flatten(1, 2)
-
-
-class Linear(LayerRule):
-    """On vectors, or at every position of a sequence."""
-
-    def __init__(self, module: nn.Linear) -> None:
-        self.bias = module.bias is not None
-
-    def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
-        """In memory the records come last, [R, out, n T].
-
-        Long rows of records make both the products and the elementwise work after them faster
-        than short rows of features do.
-        """
-        x, measured = records.x, records.measured
-        n, inner = x.shape[1], x.shape[2:-1]
-        x = x.flatten(2, -2) if inner else x.unsqueeze(2)
-        y = self._affine(weights, _merged(x), measured)
-        probe = as_probe(y.unflatten(1, (n, math.prod(inner))))
-        trace = AffineTrace(x.detach, probe, self.bias, measured=measured)
-        return (probe.unflatten(2, inner) if inner else probe.squeeze(2)), trace
-
-    def _affine(
-        self, weights: Sequence[Tensor], x: Tensor, measured: PreparedRecords | None
-    ) -> Tensor:
-        w = weights[0]
-        R, outputs, inputs = w.shape
-        if measured is not None and measured.rows is not None:
-            y = measured.times(w)
-        elif x.shape[0] == 1:
-            y = (w.reshape(R * outputs, inputs) @ x[0].mT).view(R, outputs, -1)
-        else:
-            y = torch.bmm(w, x.mT)
-        if self.bias:
-            y += weights[1][:, :, None]
-        return y.mT
-
-
-# Layers of few weights, and embeddings ------------------------------------------------------------
-
-
-class KeptTrace(LayerTrace):
-    """A layer of few weights, which makes and keeps the gradients of every record."""
-
-    @cached_property
-    def gradients(self) -> list[Tensor]:
-        """Every record's gradients, in the order of the weights [R, n, numbers]."""
-        return self._made()
-
-    @abstractmethod
-    def _made(self) -> list[Tensor]:
-        """Those gradients, from the error."""
-
-    def _keeping(self, gradients: list[Tensor]) -> Self:
-        part = copy.copy(self)
-        vars(part)["gradients"] = gradients
-        return part
-
-    def only(self, records: slice) -> LayerTrace:
-        return self._keeping([g[:, records] for g in self.gradients])
-
-    def without(self, lost: Tensor) -> LayerTrace:
-        return self._keeping([g.masked_fill(lost[..., None], 0) for g in self.gradients])
-
-    def squared_norms(self) -> Tensor:
-        return torch.stack([(g * g).sum(-1) for g in self.gradients]).sum(0)
-
-    def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
-        for gradients, target in zip(self.gradients, into, strict=True):
-            target.add_(weighted(c, gradients, target.dtype).view(target.shape))
-
-
-class EmbeddingTrace(LayerTrace):
-    """A row of the table per word: records gather the errors of their words in its rows."""
-
-    def __init__(self, words: Tensor, probe: Tensor, kept: Tensor) -> None:
-        self.words, self.probe, self.kept = words, probe, kept  # [R or 1, n, T]
-
-    def only(self, records: slice) -> LayerTrace:
-        part = EmbeddingTrace(self.words[:, records], self.probe, self.kept[:, records])
-        part.error = self.error[:, records]
-        return part
-
-    def without(self, lost: Tensor) -> LayerTrace:
-        part = copy.copy(self)
-        part.error = self.error.masked_fill(_beside(lost, self.error), 0)
-        return part
-
-    def numbers(self) -> int:
-        """The error in double precision, and the Gram matrices of the positions."""
-        return 3 * self.probe.numel() + 6 * self.words.numel() * self.words.shape[2]
-
-    def squared_norms(self) -> Tensor:
-        """Σ over positions t, t' with the same word of e_t·e_t', rounded up."""
-        same = self.words[..., :, None] == self.words[..., None, :]
-        same = same & self.kept[..., None, :] & self.kept[..., :, None]
-        e = self.error.double()
-        return _rounded_up((e @ e.mT).masked_fill(~same, 0))
-
-    def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
-        (table,) = into
-        R, rows, width = table.shape
-        c = c.to(table.dtype)
-        scaled = self.error.masked_fill(~self.kept[..., None], 0) * c[:, :, None, None]
-        first_row = rows * torch.arange(R, device=table.device)[:, None, None]
-        sums = scaled.new_zeros(R * rows, width)
-        sums.index_add_(0, (self.words + first_row).flatten(), scaled.flatten(0, 2))
-        table.add_(sums.view(R, rows, width))
-
-
-class Embedding(LayerRule):
-    """A vector per word; words are whole numbers in the records."""
-
-    def __init__(self, module: nn.Embedding) -> None:
-        self.padding = -1 if module.padding_idx is None else module.padding_idx
-
-    def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
-        """[R, n, ..., width] from words [R or 1, n, ...]; NaN where the table has no such word."""
-        x = records.x
-        table = weights[0]
-        R, rows, width = table.shape
-        unknown = ~((x >= 0) & (x < rows)).detach()
-        words = x.detach().masked_fill(unknown, 0).long()
-        first_row = (rows * torch.arange(R, device=table.device)).view(R, *(1,) * (x.dim() - 1))
-        y = table.reshape(R * rows, width)[words + first_row]
-        if bool(unknown.any()):  # would be a word of another trial's table
-            y = y.masked_fill(unknown[..., None], torch.nan)
-        probe = as_probe(y.view(R, x.shape[1], -1, width))
-        flat = words.flatten(2) if x.dim() > 2 else words[..., None]
-        return probe.view(y.shape), EmbeddingTrace(flat, probe, flat != self.padding)

@@ -1,4 +1,4 @@
-"""One loss per record, from a model's outputs and the labels."""
+"""One loss per record, from a model's outputs and the labels; and lookups that stay in a record."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.func import vmap
+from torch.overrides import TorchFunctionMode
 
 from dprime import validate
-from dprime.train.lookups import OwnRows
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """(outputs [record, ...], labels [record]) → losses [record].
@@ -29,14 +29,11 @@ class _CrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor) -> Tensor:
-        shares = torch.softmax(logits, dim=1)
-        peak = logits.amax(dim=1)
-        index = labels[:, None, :]
-        own = logits.gather(1, index)[:, 0]
-        # −log softmax, with the sum of the exponentials taken from the softmax at the peak.
-        losses = -(shares.amax(dim=1).log()) + peak - own
+        shares, index = torch.softmax(logits, dim=1), labels[:, None, :]
         ctx.save_for_backward(shares, index)
-        return losses
+        # −log softmax, with the sum of the exponentials taken from the softmax at the peak.
+        own = logits.gather(1, index)[:, 0]
+        return -(shares.amax(dim=1).log()) + logits.amax(dim=1) - own
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:
@@ -77,9 +74,7 @@ PLAIN: dict[str, Loss] = {
 
 def named_loss(loss: str | Loss) -> Loss:
     """The loss on records [record, ...] that a name stands for, or the function itself."""
-    if callable(loss):
-        return loss
-    return PLAIN[validate.one_of("loss", loss, tuple(PLAIN))]
+    return loss if callable(loss) else PLAIN[validate.one_of("loss", loss, tuple(PLAIN))]
 
 
 def per_trial(loss: str | Loss, outputs: Tensor, labels: Tensor) -> Tensor:
@@ -105,3 +100,40 @@ def _one_by_one(loss: Loss, outputs: Tensor, labels: Tensor) -> Tensor:
         except RuntimeError:  # an `if` on the data, or a mask: slow, but the same
             losses = torch.stack([of_one(*one) for one in zip(outputs, labels, strict=True)])
     return losses
+
+
+# Lookups under torch.func -------------------------------------------------------------------------
+
+BELOW = ("weight", "indices", "padding_idx")
+LOOKUPS: dict[Any, tuple[str, ...]] = {
+    F.embedding: ("input", "weight", "padding_idx"),
+    torch.embedding: BELOW,
+    torch.ops.aten.embedding: BELOW,
+    torch.ops.aten.embedding.default: BELOW,
+}
+"""Functions that look rows up, and the names of their first arguments."""
+
+
+class OwnRows(TorchFunctionMode):
+    """Look rows up one by one, with NaN for those that a table does not have.
+
+    Under `vmap` PyTorch's own lookup joins the tables of all trials, or of all records where they
+    are computed, and an index beyond the end reads and writes another record's.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        names = LOOKUPS.get(func, ())
+        given = dict(zip(names, args, strict=False)) | (kwargs or {})
+        if not names or given.get("max_norm") is not None:
+            return func(*args, **(kwargs or {}))
+        words = given["input"] if "input" in given else given["indices"]
+        table, padding = given["weight"], given.get("padding_idx")
+        if func is not F.embedding and (padding is None or padding < 0):
+            padding = None  # below the function a negative one is none
+        padding = len(table) if padding is None else padding % len(table)
+        known = (words >= 0) & (words < table.shape[0])
+        rows = table[torch.where(known, words, 0)]
+        rows = torch.where((words == padding)[..., None], rows.detach(), rows)
+        return torch.where(known[..., None], rows, torch.nan)

@@ -12,7 +12,7 @@ from torch import nn
 from dprime import validate
 from dprime.data.dataset import Dataset
 
-NAME = re.compile(r"(linear|dense|conv)((?:-[1-9]\d{0,4})*)")
+NAME = re.compile(r"linear|(dense|conv)((?:-[1-9]\d{0,4})+)")
 GROUPS = 4
 
 
@@ -21,16 +21,15 @@ def network_named(name: str, dataset: Dataset) -> nn.Module:
     if ":" not in name:
         return model_named(name, dataset)
     module, _, function = name.partition(":")
+    wanted, remedy = "a function that returns a network", "give module:function that returns one"
     try:
         network = getattr(importlib.import_module(module), function)()
     except Exception as error:  # whatever the user's code raises
-        wanted = f"a function that returns a network ({type(error).__name__}: {error})"
-    else:
-        if isinstance(network, nn.Module):
-            return network
-        wanted = "a function that returns a network"
-    remedy = "give module:function that returns an nn.Module"
-    raise validate.invalid_value("model", name, wanted, remedy)
+        wanted += f" ({type(error).__name__}: {error})"
+        network = None
+    if not isinstance(network, nn.Module):
+        raise validate.invalid_value("model", name, wanted, remedy)
+    return network
 
 
 def model_named(name: str, dataset: Dataset) -> nn.Module:
@@ -38,41 +37,25 @@ def model_named(name: str, dataset: Dataset) -> nn.Module:
 
     The numbers are the widths of the hidden layers, or the filters of 3 × 3 convolutions, each
     followed by group normalisation, ReLU and a maximum over 2 × 2, as in Bernau et al. 2021.
-
-    >>> digits = Dataset.of([[0.0, 0.5], [1.0, 2.0]], [0, 1])
-    >>> model_named("dense-6", digits)
-    Sequential(
-      (0): Flatten(start_dim=1, end_dim=-1)
-      (1): Linear(in_features=2, out_features=6, bias=True)
-      (2): ReLU()
-      (3): Linear(in_features=6, out_features=2, bias=True)
-    )
     """
     found = NAME.fullmatch(name)
-    if found is None or (found[1] == "linear") == bool(found[2]):
+    if found is None:
         remedy = "give linear, dense-64-32 or conv-16-32, with widths of your own"
         raise validate.invalid_value("model", name, "a network that dprime knows", remedy)
-    widths = [int(width) for width in found[2].split("-")[1:]]
-    shape = dataset.records.shape[1:]
-    outputs = dataset.classes or 1
+    hidden = [int(width) for width in (found[2] or "").split("-")[1:]]
+    shape, outputs = dataset.records.shape[1:], dataset.classes or 1
     if found[1] == "conv":
-        return _convolutional(widths, shape, outputs)
-    return _dense([math.prod(shape), *widths, outputs])
-
-
-def _dense(widths: list[int]) -> nn.Module:
+        return _convolutional(hidden, shape, outputs)
     layers: list[nn.Module] = [nn.Flatten()]
-    for inputs, outputs in itertools.pairwise(widths):
-        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+    for inputs, width in itertools.pairwise([math.prod(shape), *hidden, outputs]):
+        layers += [nn.Linear(inputs, width), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 
 
 def _convolutional(filters: list[int], shape: tuple[int, ...], outputs: int) -> nn.Module:
     if len(shape) != 3:
-        remedy = "give dense-… for a table"
-        raise validate.invalid_input(
-            "model", "convolutional", "dense or linear for a table", remedy
-        )
+        wanted, remedy = "dense or linear for a table", "give dense-… for a table"
+        raise validate.invalid_input("model", "convolutional", wanted, remedy)
     channels, *sides = shape
     layers: list[nn.Module] = []
     for width in filters:

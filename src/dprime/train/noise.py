@@ -10,8 +10,8 @@ that were not drawn could make it another one, 256 more bits and interval arithm
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +23,7 @@ from torch import Tensor
 
 from dprime.train.streams import BLOCK, Purpose, Streams
 
-GRID_BITS = 17
-"""σ/Δ is below two to this power."""
-
+GRID_BITS = 17  # σ/Δ is below two to this power
 UNSURE = 2.0**-22
 """Nearer than this to the middle between two points of the grid, exact arithmetic decides.
 
@@ -38,23 +36,14 @@ is smallest and less than 2^-41.5 elsewhere. The angle is off by 2^-50, and σ/�
 LEAST, MOST = 2.0**-24, 1 - 2.0**-23
 """Exact arithmetic also decides for U outside of these: far tails, and radii near zero."""
 
-RADII, ANGLES, MORE = range(3)
-"""Parts of a step's bits."""
-
-MORE_BITS = 256
-"""Drawn of each uniform number for the exact arithmetic."""
-
+RADII, ANGLES, MORE = range(3)  # parts of a step's bits
+MORE_BITS = 256  # drawn of each uniform number for the exact arithmetic
 EXACT = MPIntervalContext()
 EXACT.prec = 2 * MORE_BITS
 
-TOGETHER = 1 << 17
-"""Pairs of numbers made at a time on a processor: they stay in the cache."""
-
-GPU_TOGETHER = 1 << 22
-"""The same on a GPU: each operation is worth its start."""
-
-WORDS = BLOCK // 8
-"""Words of 64 bits in a block."""
+TOGETHER = 1 << 17  # pairs of numbers made at a time on a processor: they stay in the cache
+GPU_TOGETHER = 1 << 22  # the same on a GPU: each operation is worth its start
+WORDS = BLOCK // 8  # words of 64 bits in a block
 
 
 def add_normal(
@@ -63,24 +52,23 @@ def add_normal(
     """Add noise of σ [trial] to target [trial, number], in place, and round to the grid.
 
     Where σ = 0 a trial is left as it is.
-
-    >>> noisy = torch.zeros(1, 3)
-    >>> add_normal(Streams(1, [0]), noisy, torch.ones(1), Purpose.NOISE, step=0)
-    >>> bool((noisy * 2**16 == (noisy * 2**16).round()).all()), bool((noisy != 0).all())
-    (True, True)
     """
     silent = sigma == 0
-    kept = target[silent] if bool(silent.any()) else None
+    kept = target[silent]
     half = (target.shape[1] + 1) // 2
     bits = _Bits(streams, purpose, step, half)
     mantissa, exponent = torch.frexp(sigma.double()[:, None])
     strength = mantissa * 2.0**GRID_BITS  # σ/Δ
     spacing = torch.ldexp(torch.ones_like(strength), exponent - GRID_BITS)  # Δ
-    for rows, pairs in _pieces(len(target), half, GPU_TOGETHER if target.is_cuda else TOGETHER):
+    # Whole trials at a time, or parts of one.
+    most = GPU_TOGETHER if target.is_cuda else TOGETHER
+    high, width = max(1, most // half), min(half, most)
+    for top, start in itertools.product(range(0, len(target), high), range(0, half, width)):
+        rows, pairs = slice(top, top + high), slice(start, min(start + width, half))
         radius, angle, doubtful = _polar(*bits.words(rows, pairs))
         radius *= strength[rows]
-        for sine, start in ((False, pairs.start), (True, half + pairs.start)):
-            part = target[rows, start : start + pairs.stop - pairs.start]
+        for sine, first in ((False, start), (True, half + start)):
+            part = target[rows, first : first + pairs.stop - start]
             cut = (slice(None), slice(0, part.shape[1]))
             scaled = part.double().div_(spacing[rows])
             fraction = scaled.frac()
@@ -88,21 +76,11 @@ def add_normal(
             nearest, unsure = _rounded(torch.addcmul(fraction, radius[cut], turned[cut]))
             nearest += scaled.sub_(fraction)
             for row, column in [*unsure, *(at for at in doubtful if at[1] < part.shape[1])]:
-                number = bits.exactly(rows.start + row, pairs.start + column, sine=sine)
-                whole, rest = float(scaled[row, column]), float(fraction[row, column])
-                place = rest + float(strength[rows][row]) * number
-                nearest[row, column] = whole + _nearest(place)
+                number = bits.exactly(top + row, start + column, sine=sine)
+                place = float(fraction[row, column]) + float(strength[top + row]) * number
+                nearest[row, column] = float(scaled[row, column]) + _nearest(place)
             part.copy_(nearest.mul_(spacing[rows]))
-    if kept is not None:
-        target[silent] = kept
-
-
-def _pieces(trials: int, half: int, together: int) -> Iterator[tuple[slice, slice]]:
-    """Trials and pairs of numbers that are made at a time: whole trials, or a part of one."""
-    high, width = max(1, together // half), min(half, together)
-    for top in range(0, trials, high):
-        for start in range(0, half, width):
-            yield slice(top, min(top + high, trials)), slice(start, min(start + width, half))
+    target[silent] = kept
 
 
 def _polar(radii: Tensor, angles: Tensor) -> tuple[Tensor, Tensor, list[list[int]]]:
@@ -118,7 +96,6 @@ def _polar(radii: Tensor, angles: Tensor) -> tuple[Tensor, Tensor, list[list[int
 
 
 def _rounded(places: Tensor) -> tuple[Tensor, list[list[int]]]:
-    """The nearest whole numbers, and where they may be wrong."""
     nearest = places.round()
     return nearest, _beyond(places.sub_(nearest), UNSURE - 0.5, 0.5 - UNSURE)
 
@@ -127,9 +104,8 @@ def _beyond(values: Tensor, least: float, most: float) -> list[list[int]]:
     """Row and column of the values outside of an interval; there are seldom any."""
     if not values.numel():  # an odd number of weights has no last sine
         return []
-    numbers = values.numpy() if values.is_cpu else None  # NumPy's are faster on a processor
-    ends = values.aminmax() if numbers is None else (numbers.min(), numbers.max())
-    if float(ends[0]) > least and float(ends[1]) < most:
+    numbers: Any = values.numpy() if values.is_cpu else values  # NumPy's are faster
+    if float(numbers.min()) > least and float(numbers.max()) < most:
         return []
     return ((values <= least) | (values >= most)).nonzero().tolist()
 
@@ -145,13 +121,12 @@ class _Bits:
 
     def words(self, rows: slice, pairs: slice) -> tuple[Tensor, Tensor]:
         """63 random bits for each radius, 64 for each angle [trial, pair]; pairs begin a block."""
-        share, first = -(-self.half // WORDS), pairs.start // WORDS
-        wanted = slice(first, first - (pairs.start - pairs.stop) // WORDS)
+        share, first, width = -(-self.half // WORDS), pairs.start // WORDS, pairs.stop - pairs.start
+        wanted = slice(first, first - (-width // WORDS))
         radii, angles = (
             self.streams.blocks(self.purpose, self.step, share, wanted, rows, part)
             for part in (RADII, ANGLES)
         )
-        width = pairs.stop - pairs.start
         radii, angles = (words.view(torch.int64)[:, :width] for words in (radii, angles))
         return radii & ((1 << 63) - 1), angles
 

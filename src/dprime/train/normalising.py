@@ -13,39 +13,70 @@ what the normalisation adds. Neither u nor its error is ever in memory.
 
 from __future__ import annotations
 
+import copy
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dprime.train.batches import Records
 from dprime.train.convolution import Conv2d
-from dprime.train.layers import KeptTrace, LayerRule, LayerTrace, as_probe, weighted
-from dprime.train.records import Records, gather
+from dprime.train.layers import Change, LayerRule, LayerTrace, as_probe, weighted
 
 CHUNK = 1024
 """Records whose moments are made at once: on the way they need their memory several times."""
 
 
+class KeptTrace(LayerTrace):
+    """A layer of few weights, which makes and keeps the gradients of every record."""
+
+    @cached_property
+    def gradients(self) -> list[Tensor]:
+        return self._made()
+
+    @abstractmethod
+    def _made(self) -> list[Tensor]:
+        """Those gradients, from the error."""
+
+    def changed(self, change: Change) -> LayerTrace:
+        part = copy.copy(self)
+        vars(part)["gradients"] = [change(gradients) for gradients in self.gradients]
+        return part
+
+    def numbers(self) -> int:
+        """The normalised input, its product with the error, and steps on the way."""
+        return 3 * self.probe.numel()
+
+    def squared_norms(self) -> Tensor:
+        return torch.stack([(g * g).sum(-1) for g in self.gradients]).sum(0)
+
+    def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
+        for gradients, target in zip(self.gradients, into, strict=True):
+            target.add_(weighted(c, gradients, target.dtype).view(target.shape))
+
+
+@dataclass(eq=False)
 class ScaleTrace(KeptTrace):
     """For y = γ x̂ + β, g_γ = Σ_t e_t x̂_t and g_β = Σ_t e_t: x̂ and e [R, n, ...]."""
 
-    def __init__(self, normal: Tensor, probe: Tensor, over: tuple[int, ...], bias: bool) -> None:
-        self.normal, self.probe, self.over, self.bias = normal, probe, over, bias
+    normal: Tensor
+    probe: Tensor
+    over: tuple[int, ...]
+    bias: bool
 
     def _made(self) -> list[Tensor]:
         parts = [self.error * self.normal, self.error][: 1 + self.bias]
         sums = [part.sum(self.over) if self.over else part for part in parts]
         return [gradients.flatten(2) for gradients in sums]
 
-    def numbers(self) -> int:
-        """The normalised input, its product with the error, and steps on the way."""
-        return 3 * self.normal.numel()
 
-
+@dataclass(eq=False)
 class GroupTrace(KeptTrace):
     """For y = γ x̂ + β over P positions, g_γ = Σ_t e_t x̂_t and g_β = Σ_t e_t.
 
@@ -53,16 +84,13 @@ class GroupTrace(KeptTrace):
     for every channel [R, n, 1, channels], is x̂, which is not made.
     """
 
-    def __init__(self, centred: Tensor, scale: Tensor, groups: int) -> None:
-        self.centred, self.scale, self.groups = centred, scale, groups
+    centred: Tensor
+    scale: Tensor
+    groups: int
 
     def _made(self) -> list[Tensor]:
         along = (self.error * self.centred).sum(2).mul_(self.scale.squeeze(2))
         return [along, self.error.sum(2)]
-
-    def numbers(self) -> int:
-        """The centred input, and products with the error on the way."""
-        return 3 * self.centred.numel()
 
     def squared_norms(self) -> Tensor:
         along, plain = self.gradients
@@ -107,17 +135,14 @@ class GroupNorm(LayerRule):
     def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
         x = records.x
         last = x.flatten(3).mT if x.dim() > 3 else x.unsqueeze(2)  # [R, n, P, channels]
-        trace = self._measured(last.detach())
+        plain = last.detach()
+        centred = plain - group_mean(plain.mean(2, keepdim=True), self.groups)
+        variance = group_mean((centred * centred).mean(2, keepdim=True), self.groups)
+        trace = GroupTrace(centred, (variance + self.eps).rsqrt_(), self.groups)
         scale, shift = (w[:, None, None, :] for w in weights)
         y = as_probe(Grouped.apply(last, scale, shift, trace))  # type: ignore[no-untyped-call]
         trace.probe = y
         return (y.mT.unflatten(3, x.shape[3:]) if x.dim() > 3 else y.squeeze(2)), trace
-
-    def _measured(self, x: Tensor) -> GroupTrace:
-        """Mean and variance of each group, the variance about the mean."""
-        centred = x - group_mean(x.mean(2, keepdim=True), self.groups)
-        variance = group_mean((centred * centred).mean(2, keepdim=True), self.groups)
-        return GroupTrace(centred, (variance + self.eps).rsqrt_(), self.groups)
 
 
 class LayerNorm(LayerRule):
@@ -129,21 +154,16 @@ class LayerNorm(LayerRule):
     def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
         x = records.x
         normal = F.layer_norm(x, self.shape, eps=self.eps)
-        between = (1,) * (x.dim() - 2 - len(self.shape))
-        scale = weights[0].view(weights[0].shape[0], 1, *between, *self.shape)
-        y = normal * scale
-        if len(weights) > 1:
-            y = y + weights[1].view(scale.shape)
-        y = as_probe(y)
-        over = tuple(range(2, 2 + len(between)))
-        return y, ScaleTrace(normal.detach(), y, over, bias=len(weights) > 1)
+        over = tuple(range(2, x.dim() - len(self.shape)))
+        scale, *shift = (w.view(len(w), *(1,) * (1 + len(over)), *self.shape) for w in weights)
+        y = as_probe(normal * scale + shift[0] if shift else normal * scale)
+        return y, ScaleTrace(normal.detach(), y, over, bias=bool(shift))
 
 
 # Joined with a convolution ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Moments:
+class Moments(NamedTuple):
     """What is kept of records' windows: ξ_t with a 1 for the bias, x̄ and S."""
 
     centred: Tensor  # [R or 1, n, T, k + 1]
@@ -158,22 +178,18 @@ class Moments:
         ones = torch.ones_like(centred[..., :1])
         return cls(torch.cat([centred, ones], -1), mean, covariance)
 
-    def taken(self, rows: Tensor) -> Moments:
-        return Moments(*(gather(part[0], rows) for part in vars(self).values()))
 
-
+@dataclass(eq=False)
 class NormalisedTrace(KeptTrace):
-    """The gradients of every record, side by side, from W [R, 1, k, out] and γ [R, 1, 1, out].
+    """The gradients of every record, side by side."""
 
-    The output is [R, n, T, out]; s and d are [R, n, 1, out].
-    """
-
-    def __init__(
-        self, moments: Moments, probe: Tensor, weights: tuple[Tensor, Tensor], scale: Tensor,
-        offset: Tensor, rule: NormalisedConv2d,
-    ) -> None:  # fmt: skip
-        self.moments, self.probe, self.rule = moments, probe, rule
-        self.weights, self.scale, self.offset = weights, scale, offset
+    rule: NormalisedConv2d
+    moments: Moments
+    probe: Tensor  # the output [R, n, T, out]
+    kernel: Tensor  # W [R, 1, k, out]
+    gamma: Tensor  # [R, 1, 1, out]
+    scale: Tensor  # s [R, n, 1, out]
+    offset: Tensor  # d [R, n, 1, out]
 
     def numbers(self) -> int:
         m = self.moments
@@ -184,13 +200,13 @@ class NormalisedTrace(KeptTrace):
         """In the order W, b, γ, β, with b where the convolution has one."""
         sums = weighted(c, self.gradients[0], into[0].dtype)
         kernel, *others = sums.split([target[0].numel() for target in into], dim=1)
-        into[0].add_(self.rule.unpack(kernel, into[0].shape))
+        R, outputs, inputs, *sides = into[0].shape
+        into[0].add_(kernel.view(R, *sides, inputs, outputs).permute(0, 4, 3, 1, 2))
         for target, part in zip(into[1:], others, strict=True):
             target.add_(part)
 
     def _made(self) -> list[Tensor]:
-        m, s, d = self.moments, self.scale, self.offset
-        W, gamma = self.weights
+        m, s, d, W, gamma = self.moments, self.scale, self.offset, self.kernel, self.gamma
         groups = self.rule.norm.groups
         sums = shared_product(m.centred.mT, self.error)  # Σ e_t (ξ_t, 1) [R, n, k + 1, out]
         across, plain = sums[:, :, :-1], sums[:, :, -1:]
@@ -213,7 +229,7 @@ class NormalisedConv2d(LayerRule):
     def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
         """[R, n, out, H', W'] from x [R or 1, n, in, H, W]."""
         kernel, *bias, gamma, beta = weights
-        m = self._moments(records)
+        m = Moments(*records.made(self._moments))
         W = kernel.permute(0, 3, 4, 2, 1).flatten(1, 3)[:, None]  # [R, 1, k, out]
         gamma, beta = gamma[:, None, None, :], beta[:, None, None, :]
         level = m.mean @ W  # [R, n, 1, out]
@@ -225,30 +241,16 @@ class NormalisedConv2d(LayerRule):
         scale = (variance + self.norm.eps).rsqrt()
         own = torch.cat([gamma * scale * W, torch.addcmul(beta, gamma * scale, offset)], 2)
         probe = as_probe(shared_product(m.centred, own))
-        trace = NormalisedTrace(m, probe, (W, gamma), scale, offset, self)
         places = self.conv.positions(*records.x.shape[3:])
+        trace = NormalisedTrace(self, m, probe, W, gamma, scale, offset)
         return probe.unflatten(2, places).permute(0, 1, 4, 2, 3), trace
 
-    def unpack(self, sums: Tensor, shape: torch.Size) -> Tensor:
-        """From sums [R, k out] to the form of the kernel [R, out, in, kh, kw]."""
-        R, outputs, inputs = shape[:3]
-        return sums.view(R, *self.conv.kernel, inputs, outputs).permute(0, 4, 3, 1, 2)
-
-    def _moments(self, records: Records) -> Moments:
-        """Those of constant records are kept."""
-        if records.pool is None or records.rows is None:
-            return records.made(self._made)
-        return records.pool.made(self._made).taken(records.rows)
-
-    def _made(self, x: Tensor) -> Moments:
-        parts = [vars(Moments.of(self.conv.cut(part))).values() for part in x.split(CHUNK, 1)]
-        joined = (
-            same[0] if len(same) == 1 else torch.cat(same, 1) for same in zip(*parts, strict=True)
-        )
-        return Moments(*joined)
+    def _moments(self, x: Tensor) -> Moments:
+        parts = [Moments.of(*self.conv.cut(part)) for part in x.split(CHUNK, 1)]
+        same = zip(*parts, strict=True)
+        return parts[0] if len(parts) == 1 else Moments(*(torch.cat(each, 1) for each in same))
 
     def numbers_kept(self, x: Tensor) -> int:
-        """Those of the moments of a record [1, in, H, W]."""
         k = math.prod(self.conv.kernel) * x.shape[1]
         return self.conv.numbers_kept(x) // k * (k + 1) + k + k * k
 

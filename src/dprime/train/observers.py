@@ -10,8 +10,10 @@ from torch import Tensor
 from dprime import validate
 from dprime.data.dataset import Dataset
 from dprime.train import evaluate
-from dprime.train.engine import EngineContext
-from dprime.train.observe import Observer, Step, StepContext
+from dprime.train.steps import EngineContext, Observer, Step, StepContext
+
+Numbers = NDArray[np.float64]
+NONE: Numbers = np.zeros((0, 0))
 
 
 class LikelihoodRatio(Observer):
@@ -19,31 +21,26 @@ class LikelihoodRatio(Observer):
 
     It sees every noisy sum and knows the records, the weights and the noise. After each step it
     adds the logarithm of how much likelier the sum is in world `in` than in world `out`.
-
-    Attributes:
-        logs: L after every step [trial, step], or after the last one [trial, 1].
     """
 
-    logs: NDArray[np.float64] = np.zeros((0, 0))
+    logs = NONE
+    """L after every step [trial, step], or after the last one [trial, 1]."""
 
     def __init__(self, *, every_step: bool = False) -> None:
         self.every_step = every_step
 
     def begin(self, run: EngineContext) -> None:
-        if run.data.adjacency is None or run.training.noise_multiplier == 0:
-            raise validate.invalid_input(
-                "data", "one world, or without noise", "two worlds and noise to tell them apart by",
-                "give TrainingData.remove(…) or TrainingData.replace(…) and a noise_multiplier",
-            )  # fmt: skip
+        run.data.check_two_worlds("a likelihood ratio")
+        validate.positive("noise_multiplier", run.training.noise_multiplier)
         self._rate = run.training.sample_rate
-        width = run.training.steps if self.every_step else 1
-        self.logs = np.zeros((len(run.trials), width))
+        self.logs = np.zeros((len(run.trials), run.training.steps if self.every_step else 1))
 
     def see(self, step: Step) -> None:
-        term = self._mixture(step, 0)
-        if len(step.differing) == 2:
-            term = term - self._mixture(step, 1)
-        step.memo[self] = step.memo.get(self, 0.0) + term
+        terms = [
+            log_mixture(step.noisy_sum - step.common_sum, gradient, step.sigma, self._rate)
+            for gradient in step.differing
+        ]
+        step.memo[self] = step.memo.get(self, 0.0) + (terms[0] - sum(terms[1:]))
         if self.every_step:
             self.logs[step.rows, step.index] = step.memo[self].cpu().numpy()
 
@@ -51,11 +48,7 @@ class LikelihoodRatio(Observer):
         if not self.every_step:
             self.logs[final.rows, 0] = final.memo[self].cpu().numpy()
 
-    def _mixture(self, step: Step, index: int) -> Tensor:
-        rest = step.noisy_sum - step.common_sum
-        return log_mixture(rest, step.differing[index], step.sigma, self._rate)
-
-    def beliefs(self, prior: float = 0.5) -> NDArray[np.float64]:
+    def beliefs(self, prior: float = 0.5) -> Numbers:
         """The belief in world `in`, logistic(L + logit π), shaped like `logs`."""
         at = validate.inner_probability("prior", prior)
         return np.asarray(1 / (1 + np.exp(-np.clip(self.logs + np.log(at / (1 - at)), -700, 700))))
@@ -82,19 +75,13 @@ class LocalSensitivity(Observer):
 
     ‖g(x)‖ for add-remove and zero-out, ‖g(x) − g(x′)‖ for replace (Bernau et al. 2021, section
     5.1).
-
-    Attributes:
-        norms: [trial, step].
     """
 
-    norms: NDArray[np.float64] = np.zeros((0, 0))
+    norms = NONE
+    """[trial, step]."""
 
     def begin(self, run: EngineContext) -> None:
-        if run.data.adjacency is None:
-            remedy = "give TrainingData.remove(…) or TrainingData.replace(…)"
-            raise validate.invalid_input(
-                "data", "one world", "two worlds that differ in a record", remedy
-            )
+        run.data.check_two_worlds("local sensitivity")
         self.norms = np.zeros((len(run.trials), run.training.steps))
 
     def see(self, step: Step) -> None:
@@ -106,11 +93,10 @@ class LocalSensitivity(Observer):
 class FinalAccuracy(Observer):
     """The accuracy of each trial's final model on held-out records, without keeping the models.
 
-    Attributes:
-        values: the share of records whose class is predicted [trial].
+    `values` are the shares of records whose class is predicted [trial].
     """
 
-    values: NDArray[np.float64] = np.zeros(0)
+    values: Numbers = np.zeros(0)
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
@@ -122,35 +108,23 @@ class FinalAccuracy(Observer):
         self.values[final.rows] = _accuracy(final, self.dataset)
 
 
-def _accuracy(context: StepContext, dataset: Dataset) -> NDArray[np.float64]:
+def _accuracy(context: StepContext, dataset: Dataset) -> Numbers:
     run = context.run
     return evaluate.accuracy(run.network, context.weights, dataset, run.training.loss)
 
 
 class AccuracyEvery(Observer):
-    """The accuracy of each trial's model on held-out records, again and again while it trains.
+    """The accuracy of each trial's model on held-out records after every so many steps.
 
-    Whoever picks the best of these for each trial has looked at the held-out records.
-
-    Args:
-        dataset: the held-out records.
-        steps: between two measurements; there is another one at the end.
-
-    Attributes:
-        after: the number of steps after which each measurement is made.
-        values: the share of records whose class is predicted [trial, measurement].
-
-    >>> from dprime.train import TrainingConfig, train
-    >>> data = Dataset.of(np.eye(4), [0, 1, 0, 1])
-    >>> seen = AccuracyEvery(data, steps=20)
-    >>> recipe = TrainingConfig(steps=50, learning_rate=1.0)
-    >>> done = train(torch.nn.Linear(4, 2), data, recipe, trials=3, seed=1, observers=[seen])
-    >>> seen.after, seen.values.shape
-    ((20, 40, 50), (3, 3))
+    And after the last one. Whoever picks the best of these for each trial has looked at the
+    held-out records.
     """
 
     after: tuple[int, ...] = ()
-    values: NDArray[np.float64] = np.zeros(0)
+    """The number of steps after which each measurement is made."""
+
+    values = NONE
+    """The share of records whose class is predicted [trial, measurement]."""
 
     def __init__(self, dataset: Dataset, steps: int) -> None:
         self.dataset = dataset
@@ -164,8 +138,7 @@ class AccuracyEvery(Observer):
     def see(self, step: Step) -> None:
         """The weights are still those after `step.index` steps."""
         if step.index and step.index % self.steps == 0:
-            place = step.index // self.steps - 1
-            self.values[step.rows, place] = _accuracy(step, self.dataset)
+            self.values[step.rows, step.index // self.steps - 1] = _accuracy(step, self.dataset)
 
     def end(self, final: StepContext) -> None:
         self.values[final.rows, -1] = _accuracy(final, self.dataset)
@@ -174,11 +147,10 @@ class AccuracyEvery(Observer):
 class NoiseScale(Observer):
     """The noise that was really added at each step, and with it the sensitivity it was scaled to.
 
-    Attributes:
-        sigmas: standard deviations on the clipped sum [trial, step].
+    `sigmas` are its standard deviations on the clipped sum [trial, step].
     """
 
-    sigmas: NDArray[np.float64] = np.zeros((0, 0))
+    sigmas = NONE
 
     def begin(self, run: EngineContext) -> None:
         self.sigmas = np.zeros((len(run.trials), run.training.steps))

@@ -21,27 +21,22 @@ State = tuple[Tensor, ...]
 class Optimizer(ABC):
     """A rule that moves weights along a gradient."""
 
+    @property
     @abstractmethod
+    def copies(self) -> int:
+        """How many tensors of the weights' size it remembers."""
+
     def start(self, weights: Tensor) -> State:
-        """What is remembered before the first step."""
+        return tuple(torch.zeros_like(weights) for _ in range(self.copies))
 
     @abstractmethod
     def move(self, weights: Tensor, gradient: Tensor, rate: float, step: int, state: State) -> None:
         """Change weights and state in place; `step` counts from 0. The gradient may be spoiled."""
 
-    @property
-    def copies(self) -> int:
-        """How many tensors of the weights' size it remembers."""
-        return len(self.start(torch.empty(0)))
-
 
 @dataclass(frozen=True)
 class SGD(Optimizer):
-    """Stochastic gradient descent, with Polyak's or Nesterov's momentum if wanted.
-
-    >>> SGD(momentum=0.9)
-    SGD(momentum=0.9, nesterov=False)
-    """
+    """Stochastic gradient descent, with Polyak's or Nesterov's momentum if wanted."""
 
     momentum: float = 0.0
     nesterov: bool = False
@@ -52,29 +47,22 @@ class SGD(Optimizer):
             remedy = "give a number such as 0.9, or nesterov=False"
             raise validate.invalid_value("momentum", self.momentum, "above 0 with nesterov", remedy)
 
-    def start(self, weights: Tensor) -> State:
-        return (torch.zeros_like(weights),) if self.momentum else ()
+    @property
+    def copies(self) -> int:
+        return int(self.momentum > 0)
 
     def move(self, weights: Tensor, gradient: Tensor, rate: float, step: int, state: State) -> None:
         """With v = momentum v + g: w -= rate v, or w -= rate (g + momentum v) for Nesterov."""
-        if not self.momentum:
-            weights.add_(gradient, alpha=-rate)
-            return
-        (velocity,) = state
-        velocity.mul_(self.momentum).add_(gradient)
+        moved = gradient
+        if state:
+            moved = state[0].mul_(self.momentum).add_(gradient)
         if self.nesterov:
-            weights.add_(gradient, alpha=-rate).add_(velocity, alpha=-rate * self.momentum)
-        else:
-            weights.add_(velocity, alpha=-rate)
+            weights.add_(gradient, alpha=-rate)
+            rate *= self.momentum
+        weights.add_(moved, alpha=-rate)
 
     def gradient_of(self, moved: Tensor, velocity: Tensor) -> Tensor:
-        """The gradient that moved the weights by -rate · moved, from the velocity before.
-
-        >>> rule, weights = SGD(momentum=0.9), torch.zeros(1, 2)
-        >>> rule.move(weights, torch.tensor([[1.0, 2.0]]), 0.5, 0, rule.start(weights))
-        >>> rule.gradient_of(-weights / 0.5, torch.zeros(1, 2))
-        tensor([[1., 2.]])
-        """
+        """The gradient that moved the weights by -rate · moved, from the velocity before."""
         if not self.nesterov:
             return moved - self.momentum * velocity
         return (moved - self.momentum**2 * velocity) / (1 + self.momentum)
@@ -82,23 +70,17 @@ class SGD(Optimizer):
 
 @dataclass(frozen=True)
 class Adam(Optimizer):
-    """Adam (Kingma and Ba 2015), bias-corrected.
-
-    >>> Adam().beta1
-    0.9
-    """
+    """Adam (Kingma and Ba 2015), bias-corrected."""
 
     beta1: float = 0.9
     beta2: float = 0.999
     floor: float = 1e-8
+    copies = 2
 
     def __post_init__(self) -> None:
         validate.below_one("beta1", self.beta1, example=0.9)
         validate.below_one("beta2", self.beta2, example=0.999)
         validate.positive("floor", self.floor, example=1e-8)
-
-    def start(self, weights: Tensor) -> State:
-        return torch.zeros_like(weights), torch.zeros_like(weights)
 
     def move(self, weights: Tensor, gradient: Tensor, rate: float, step: int, state: State) -> None:
         """By w -= rate m / (√v + floor), both moments corrected for their start at zero."""
@@ -130,11 +112,7 @@ class Constant(Schedule):
 
 @dataclass(frozen=True)
 class Cosine(Schedule):
-    """A linear rise over `warmup` steps, then half a cosine down to zero.
-
-    >>> [round(Cosine(warmup=2).share(step, 6), 2) for step in range(6)]
-    [0.5, 1.0, 1.0, 0.85, 0.5, 0.15]
-    """
+    """A linear rise over `warmup` steps, then half a cosine down to zero."""
 
     warmup: int = 0
 
@@ -149,11 +127,7 @@ class Cosine(Schedule):
 
 @dataclass(frozen=True)
 class Decay(Schedule):
-    """The rate times `factor` after every `every` steps.
-
-    >>> [Decay(factor=0.5, every=2).share(step, 6) for step in range(5)]
-    [1.0, 1.0, 0.5, 0.5, 0.25]
-    """
+    """The rate times `factor` after every `every` steps."""
 
     factor: float
     every: int = 1

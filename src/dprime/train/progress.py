@@ -6,13 +6,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
-PATIENCE = 2.0
-"""Seconds of work before a bar appears."""
+PATIENCE = 2.0  # seconds of work before a bar appears
 
 
 class Advance(Protocol):
@@ -31,37 +27,20 @@ def bar(title: str, trials: int, show: bool | None) -> Iterator[Advance]:
     if show is False or (show is None and not sys.stderr.isatty()):
         yield lambda trials, title=None: None
         return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, Progress, TimeRemainingColumn  # noqa: PLC0415
+
+    counted = "{task.completed:.0f}/{task.total:.0f} trials", "{task.fields[speed]}"
+    columns = "{task.description}", BarColumn(), *counted, TimeRemainingColumn()
     began = time.monotonic()
-    with _progress() as progress:
-        task = progress.add_task(title, total=trials, visible=bool(show))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=trials, visible=bool(show), speed="")
 
         def advance(trials: float, title: Callable[[], str] | None = None) -> None:
             seen = bool(show) or time.monotonic() - began > PATIENCE
             words = title() if seen and title is not None else None
-            progress.update(task, advance=trials, description=words, visible=seen)
+            speed = progress.tasks[task].finished_speed or progress.tasks[task].speed
+            shown = f"{speed:.3g} trials/s" if speed else ""
+            progress.update(task, advance=trials, description=words, visible=seen, speed=shown)
 
         yield advance
-
-
-def _progress() -> Progress:
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text  # noqa: PLC0415
-
-    class Speed(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            speed = task.finished_speed or task.speed
-            return Text(f"{speed:.3g} trials/s" if speed else "")
-
-    counted = TextColumn("{task.completed:.0f}/{task.total:.0f} trials")
-    title = TextColumn("{task.description}")
-    console = Console(stderr=True)
-    columns = (title, BarColumn(), counted, Speed(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=True)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from dprime import validate
 from dprime.mechanisms import DPSGD, Adjacency
-from dprime.parameters import LEAST_NOISE, MOST_STEPS
+from dprime.parameters import LEAST_NOISE, MOST_STEPS, limited
 from dprime.train.layers import RUN_MOVES
 from dprime.train.losses import Loss, named_loss
 from dprime.train.optimizers import SGD, Constant, Optimizer, Schedule
@@ -25,18 +25,8 @@ TOO_LITTLE = f"not private: a noise multiplier below {LEAST_NOISE:g} hides nothi
 TOO_LONG = f"not private: more than {MOST_STEPS:,} steps are not certified"
 PRIVATE = "differentially private"
 
-CLIP_NORMS = (1e-12, 1e18)
-"""Between these, float32 holds every clipped gradient and what it is multiplied by."""
-
-
-def _clip_norm(name: str, value: object) -> float:
-    norm, (least, most) = validate.positive(name, value, example=3.0), CLIP_NORMS
-    if not least <= norm <= most:
-        wanted = f"between {least:g} and {most:g}, which float32 holds"
-        raise validate.invalid_value(name, norm, wanted, "scale the loss")
-    return norm
-
-
+OPTIONAL = ("expected_batch_size", "clip_norm")
+HELD = "float32 holds no other clipped gradients and their factors, so scale the loss"
 CHECKS: dict[str, Callable[[str, object], float]] = {
     "steps": partial(validate.whole, example=30),
     "block": validate.whole,
@@ -44,9 +34,8 @@ CHECKS: dict[str, Callable[[str, object], float]] = {
     "noise_multiplier": validate.at_least_zero,
     "sample_rate": validate.rate,
     "expected_batch_size": partial(validate.positive, example=64),
-    "clip_norm": _clip_norm,
+    "clip_norm": limited(partial(validate.positive, example=3.0), HELD, least=1e-12, most=1e18),
 }
-OPTIONAL = ("expected_batch_size", "clip_norm")
 
 
 @dataclass(frozen=True)
@@ -54,7 +43,6 @@ class TrainingConfig:
     """One training with DP-SGD, or without privacy.
 
     Args:
-        steps: how many updates are made.
         learning_rate: its peak; `schedule` says how it changes.
         clip_norm: C, the largest norm that one record's gradient keeps; None does not clip.
         noise_multiplier: z, the noise on the clipped sum over C, as everywhere; see `sigma`.
@@ -62,15 +50,12 @@ class TrainingConfig:
         expected_batch_size: what every noisy sum is divided by, a public constant. None divides by
             `sample_rate` times the number of records, so that the result shows that number: then
             the guarantee is zero-out (the number of records is public), else add-remove too.
-        optimizer: `SGD(momentum=…)` or `Adam()`.
-        schedule: `Constant()`, `Cosine(warmup=…)`, `Decay(factor, every)`.
         sensitivity: "global" scales the noise to what any record could change: z C, see `sigma`.
             "local" scales it to what the differing record changes at this step, z C LS/GS (Bernau
             et al. 2021, section 5.1), with GS = C, or 2C for replace. That is not DP, and every
             result says so.
         loss: "cross-entropy", "squared-error", "binary-cross-entropy", or a function of
-            (outputs, labels) that returns one loss per record. It is called with one record at a
-            time; one with an `if` on the data or a mask is slow.
+            (outputs, labels) that returns one loss per record and is called with one at a time.
         block: trials that are run together; a block can be run again anywhere and gives the same.
 
     >>> private = TrainingConfig(steps=30, learning_rate=0.005, clip_norm=3.0, noise_multiplier=8.0)
@@ -125,11 +110,7 @@ class TrainingConfig:
 
     @property
     def adjacency(self) -> Adjacency:
-        """What a guarantee compares: zero-out, unless the divisor is a public constant.
-
-        >>> TrainingConfig(30, 0.1, 1.0, 8.0, expected_batch_size=100).adjacency
-        'add-remove'
-        """
+        """What a guarantee compares: zero-out, unless the divisor is a public constant."""
         return "zero-out" if self.expected_batch_size is None else "add-remove"
 
     @property
@@ -137,9 +118,6 @@ class TrainingConfig:
         """The noise's standard deviation on the clipped sum: a thousandth above z C.
 
         A record may move a computed sum by C and by what it does to the rounding (`layers.RUN`).
-
-        >>> round(TrainingConfig(30, 0.1, clip_norm=3.0, noise_multiplier=8.0).sigma, 6)
-        24.024
         """
         wider = 1 + RUN_MOVES if self.sensitivity == "global" else 1.0
         return self.noise_multiplier * (self.clip_norm or 0.0) * wider
@@ -151,11 +129,8 @@ class TrainingConfig:
         """
         if not self.private:
             raise validate.InputError(f"This training has no certified curve, it is {self.label}.")
-        return DPSGD(
-            noise_multiplier=self.noise_multiplier, sample_rate=self.sample_rate, steps=self.steps,
-            public_size=self.adjacency == "zero-out",
-        )  # fmt: skip
+        public = self.adjacency == "zero-out"
+        return DPSGD(self.noise_multiplier, self.sample_rate, self.steps, public_size=public)
 
     def rate_at(self, step: int) -> float:
-        """The learning rate of a step, counted from 0."""
         return self.learning_rate * self.schedule.share(step, self.steps)

@@ -21,26 +21,19 @@ CACHE = 120 << 20
 OWN_RECORDS = 64 << 20
 """The same where each trial has its own records: those of trials side by side must be filled up."""
 
-WORTH_A_WORKER = 8 << 20
-"""Bytes of work below which another worker costs more than it brings."""
-
-FIXED = 128 << 20
-"""Bytes for random numbers in the making and the rest."""
-
+WORTH_A_WORKER = 8 << 20  # bytes of work below which another worker costs more than it brings
+FIXED = 128 << 20  # bytes for random numbers in the making and the rest
 KEPT_SHARE = 0.25
 """The largest share of the memory that the first layer may keep of a pool of records."""
 
 
 @dataclass(frozen=True)
 class Slices:
-    """How the work is cut: trials trained together, records of a batch computed together.
+    """How the work is cut."""
 
-    As many slices are trained at the same time as there are `workers`.
-    """
-
-    trials: int
-    records: int
-    workers: int = 1
+    trials: int  # trained together
+    records: int  # of a batch, computed together
+    workers: int = 1  # slices trained at the same time
 
 
 def kept_of_pool(network: Network, sampler: Sampler, memory: int, trainings: float) -> int:
@@ -55,18 +48,17 @@ def kept_of_pool(network: Network, sampler: Sampler, memory: int, trainings: flo
 
 
 def slice_plan(
-    network: Network, sampler: Sampler, copies: int, memory: int, trials: int,
-    workers: int | None = None,
-) -> Slices:  # fmt: skip
+    network: Network, sampler: Sampler, copies: int, memory: int, trials: int, workers: int | None
+) -> Slices:
     """The largest slices that keep within the memory, or within the cache on a processor.
 
     `copies` counts tensors of the weights' size for each trial, `memory` is in bytes, and `workers`
     None takes as many as PyTorch has threads.
     """
-    on_processor = sampler.x.device.type == "cpu"
-    per_record = 4 * network.numbers_per_record(sampler.x[:1])
-    if not sampler.shares_records:
-        per_record += 4 * sampler.x[0].numel()
+    own_records = not sampler.shares_records
+    per_record = 4 * (
+        network.numbers_per_record(sampler.x[:1]) + own_records * sampler.x[0].numel()
+    )
     per_trial = 4 * network.size * copies
     batch = max(1, sampler.likely_size)
     room = memory - FIXED - 4 * sampler.x.numel()
@@ -77,13 +69,13 @@ def slice_plan(
         remedy = f"give memory={math.ceil(needed / 102.4) / 10} (in GB) or more"
         raise validate.invalid_input("memory", f"{memory >> 20} MB", wanted, remedy)
     side_by_side = 1
-    if on_processor:
+    if sampler.x.is_cpu:
         most = (workers or torch.get_num_threads()) if network.side_by_side else 1
         work = trials * (per_trial + per_record * batch) // WORTH_A_WORKER
         side_by_side = max(1, min(most, trials, room // least, work))
         room = min(room // side_by_side, max(least, CACHE))
     records = min(batch, max(1 + sampler.differing, (room - per_trial) // per_record))
-    if on_processor and not sampler.shares_records:
+    if sampler.x.is_cpu and own_records:
         room = min(room, OWN_RECORDS)
     together = max(1, min(-(-trials // side_by_side), room // (per_trial + per_record * records)))
     return Slices(together, records, side_by_side)

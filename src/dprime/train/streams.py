@@ -12,9 +12,8 @@ the blocks of 64 bytes, side by side.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from functools import lru_cache
 from importlib.util import find_spec
@@ -27,15 +26,9 @@ from torch import Tensor
 
 from dprime.seeds import SEED_BITS, check_seed
 
-BLOCK = 64
-"""Bytes that the cipher makes for one counter."""
-
-ZEROS = memoryview(bytes(1 << 20))
-"""What is encrypted: the cipher adds its bits to them."""
-
-PARTS = 4
-"""Nonces that each step has."""
-
+BLOCK = 64  # bytes that the cipher makes for one counter
+ZEROS = memoryview(bytes(1 << 20))  # what is encrypted: the cipher adds its bits to them
+PARTS = 4  # nonces that each step has
 WORD = 1 << 32
 HALF = 1 << 31
 
@@ -95,56 +88,41 @@ class Streams:
     """The random bits of some trials of one experiment.
 
     Two experiments with one seed share their bits. The trials' indexes are below 2^32.
-
-    >>> few, many = Streams(7, [3, 4]), Streams(7, range(100))
-    >>> a, b = (own.uniform(5, Purpose.WEIGHTS) for own in (few, many))
-    >>> bool((a == b[3:5]).all())
-    True
     """
 
     def __init__(
         self, seed: int, trials: Sequence[int], device: torch.device | str = "cpu"
     ) -> None:
-        secret = check_seed(seed).to_bytes(SEED_BITS // 8, "little")
+        self._secret = check_seed(seed).to_bytes(SEED_BITS // 8, "little")
         self.device = torch.device(device)
-        self.trials = len(trials)
-        self._runs = _runs([int(trial) for trial in trials])
-        self._keys = {
-            purpose: hashlib.blake2b(bytes([purpose]), key=secret, digest_size=32).digest()
-            for purpose in Purpose
-        }
+        self._trials = np.array(trials, dtype=np.int64)
 
     def blocks(
         self, purpose: Purpose, step: int, share: int, wanted: slice, rows: slice, part: int = 0
     ) -> Tensor:
-        """Bytes of some trials [trial, 64 blocks].
+        """Bytes of the trials at `rows` [trial, 64 blocks].
 
-        Each trial has `share` blocks, of which some are wanted, of the trials at `rows`. Each of
-        the four parts of a step has separate blocks.
+        Each trial has `share` blocks, of which some are wanted. Each of the four parts of a step
+        has separate blocks.
         """
+        key = hashlib.blake2b(bytes([purpose]), key=self._secret, digest_size=32).digest()
         found = []
-        for trial, trials in self._runs_within(rows):
-            apart = trials == 1  # what is wanted of several trials lies within all that they have
-            first, last = (wanted.start, wanted.stop) if apart else (0, trials * share)
-            made = self._keystream(
-                self._keys[purpose], PARTS * step + part, trial * share + first, last - first
-            ).view(trials, -1)
-            found.append(made if apart else made[:, wanted.start * BLOCK : wanted.stop * BLOCK])
+        trials = self._trials[rows]
+        for run in np.split(trials, np.flatnonzero(np.diff(trials) != 1) + 1):  # consecutive ones
+            trial, count = int(run[0]), len(run)
+            # What is wanted of several trials lies within all that they have.
+            first, last = (0, count * share) if count > 1 else (wanted.start, wanted.stop)
+            place = key, PARTS * step + part, trial * share + first, last - first
+            made = self._keystream(*place).view(count, -1)
+            own = slice(wanted.start * BLOCK, wanted.stop * BLOCK)
+            found.append(made[:, own] if count > 1 else made)
         return found[0] if len(found) == 1 else torch.cat(found)
 
     def _keystream(self, key: bytes, nonce: int, first: int, blocks: int) -> Tensor:
-        """Made where it is wanted, if there is a kernel for it."""
         if self.device.type == "cuda" and triton_is_there():
             _check_kernel(self.device)
             return _on_gpu(key, nonce, first, blocks, self.device)
         return keystream(key, nonce, first, blocks).to(self.device)
-
-    def _runs_within(self, rows: slice) -> Iterator[tuple[int, int]]:
-        """First trial and length of each run of consecutive indexes among the rows."""
-        for row, trial, length in self._runs:
-            start, stop = max(row, rows.start), min(row + length, rows.stop)
-            if start < stop:
-                yield trial + start - row, stop - start
 
     def uniform(self, count: int, purpose: Purpose, step: int = 0) -> Tensor:
         """Numbers between -1 and 1, evenly spread [trial, count]."""
@@ -157,13 +135,7 @@ class Streams:
         return words <= last - HALF if last >= 0 else torch.zeros_like(words, dtype=torch.bool)
 
     def _words(self, count: int, purpose: Purpose, step: int) -> Tensor:
-        """Random int32 words [trial, count]."""
         share = -(-4 * count // BLOCK)
-        made = self.blocks(purpose, step, share, slice(0, share), slice(0, self.trials))
+        rows = slice(0, len(self._trials))
+        made = self.blocks(purpose, step, share, slice(0, share), rows)
         return made.view(torch.int32)[:, :count]
-
-
-def _runs(trials: list[int]) -> list[tuple[int, int, int]]:
-    """Row, first trial and length of each run of consecutive indexes."""
-    runs = itertools.groupby(enumerate(trials), key=lambda pair: pair[1] - pair[0])
-    return [(*members[0], len(members)) for members in (list(run) for _, run in runs)]

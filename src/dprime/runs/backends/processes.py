@@ -32,7 +32,7 @@ class Processes(Backend):
     """
 
     def __init__(self, workers: int | None = None, time_limit: float | None = None) -> None:
-        from dprime.train.workers import cores  # noqa: PLC0415  it needs PyTorch
+        from dprime.train.compute import cores  # noqa: PLC0415  it needs PyTorch
 
         self.workers = cores() if workers is None else validate.whole("workers", workers)
         super().__init__(time_limit)

@@ -5,15 +5,17 @@ import threading
 import pytest
 import torch
 
-from dprime.train.workers import each
+from dprime.train import Compute
+from dprime.train.compute import each
 
 
 @pytest.fixture(autouse=True)
 def three_threads():
-    """A setting that nothing else has."""
+    """A setting that nothing else has, and that returns."""
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     yield
+    assert torch.get_num_threads() == 3
     torch.set_num_threads(before)
 
 
@@ -24,12 +26,10 @@ def test_everything_is_done_once(workers):
     assert sorted(done) == list(range(20))
 
 
-def test_operations_have_one_thread_each_and_the_setting_returns():
+def test_operations_have_one_thread_each():
     seen = []
-    look = lambda _: seen.append((torch.get_num_threads(), threading.get_ident()))  # noqa: E731
-    each(range(4), look, 2, threading.Event())
-    assert {threads for threads, _ in seen} == {1}
-    assert torch.get_num_threads() == 3
+    each(range(4), lambda _: seen.append(torch.get_num_threads()), 2, threading.Event())
+    assert seen == [1] * 4
 
 
 def test_the_first_error_is_raised_and_the_rest_is_left():
@@ -46,4 +46,9 @@ def test_the_first_error_is_raised_and_the_rest_is_left():
         each(range(1000), work, 2, stopped)
     assert stopped.is_set()
     assert len(done) < 999
-    assert torch.get_num_threads() == 3
+
+
+def test_a_share_of_the_memory_and_another_place():
+    half = Compute(memory=8.0, workers=2).with_memory_fraction(1 / 2)
+    assert half == Compute(memory=4.0, workers=2)
+    assert half.placed("cuda", 9.0) == Compute("cuda", 4.0, 2)

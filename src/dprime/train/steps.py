@@ -1,0 +1,295 @@
+"""A step of a slice of trials: its records' gradients, their clipped sum, and what observers see.
+
+A `StepContext` is the beginning of a step. A `Step` is the same once its noise is drawn and before
+the weights move. Nothing is copied and nothing is computed for an observer until it asks; what it
+wants to keep, it copies.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from threading import Event, Lock
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dprime import validate
+from dprime.train.batches import Batch, Sampler
+from dprime.train.data import TrainingData
+from dprime.train.network import Gradients, Network
+from dprime.train.settings import TrainingConfig
+
+Factors = Callable[[Tensor, float], Tensor]  # what to multiply gradients by, from their norms and C
+
+
+@dataclass(frozen=True)
+class EngineContext:
+    """What the engine works on: everything that is the same for all trials."""
+
+    network: Network
+    data: TrainingData
+    training: TrainingConfig
+    seed: int = field(repr=False)
+    trials: NDArray[np.int64]  # the index of every trial of the run
+    in_world: NDArray[np.bool_]  # whether it trains on D
+    sampler: Sampler
+    initial: Tensor | None
+    canary: CanaryGradient | None
+    observers: Sequence[Observer]
+    lock: Lock = field(default_factory=Lock)
+    stopped: Event = field(default_factory=Event)
+
+    @property
+    def device(self) -> torch.device:
+        return self.sampler.x.device
+
+    @property
+    def divisor(self) -> float:
+        return self.training.expected_batch_size or self.sampler.expected
+
+
+# Clipped sums -------------------------------------------------------------------------------------
+
+
+class Part:
+    """The records of a batch that go through the model together, from the place `start` on.
+
+    Their gradients can be let go and made again by `make`, so that only one part need be in memory.
+    """
+
+    def __init__(self, make: Callable[[], Gradients], start: int) -> None:
+        self._make, self.start = make, start
+        self._gradients: Gradients | None = make()
+        self.losses = self._gradients.losses
+
+    @property
+    def records(self) -> int:
+        return self.losses.shape[1]
+
+    @property
+    def gradients(self) -> Gradients:
+        return self._gradients or self._make()
+
+    @cached_property
+    def norms(self) -> Tensor:
+        """The gradients' norms [trial, record], made when they are first asked for."""
+        return self.gradients.norms()
+
+    def release(self) -> None:
+        self._gradients = None
+
+    def leave_out(self, lost: Tensor) -> None:
+        """Take gradients of zero for some of the records [trial, record]."""
+        make = self._make
+        self._make = lambda: make().without(lost)
+        self._gradients = self.gradients.without(lost)
+        del self.norms
+
+    def clipped(self, record: int, clip_norm: float | None, like: Tensor) -> Tensor:
+        """The clipped gradient of one of its records [trial, parameter]."""
+        one = slice(record, record + 1)
+        c = torch.ones(len(like), 1, device=like.device)
+        if clip_norm is not None:
+            c = clip_factors(self.norms[:, one], clip_norm)
+        gradient = torch.zeros_like(like)
+        self.gradients.only(one).add_weighted(c, gradient)
+        return gradient
+
+
+def clip_factors(norms: Tensor, clip_norm: float) -> Tensor:
+    """What to multiply gradients by so that no norm exceeds C.
+
+    A little less than C/norm, since the norms themselves are rounded.
+    """
+    return norms.reciprocal().mul_(clip_norm * (1 - 4e-6)).clamp_(max=1.0)
+
+
+@dataclass(frozen=True)
+class Summands:
+    """The gradients of a batch's records at some weights, so many records at a time."""
+
+    run: EngineContext = field(repr=False)
+    batch: Batch
+    weights: Tensor
+    records: int
+
+    def gradients(self, start: int, stop: int) -> Gradients:
+        loss = self.run.training.loss
+        return self.run.network.gradients(self.weights, *self.batch.part(start, stop), loss)
+
+    def add_clipped(
+        self, mask: Tensor, into: Tensor, factors: Factors, *, single: bool, judge: bool = False
+    ) -> list[Part]:
+        """Put Σ c_i g_i over the records in `into`; c_i clips by `factors` and masks.
+
+        With `into` in double precision: in single, a record could move the rounding of what all
+        others add up to, by n² 2^-24 C in the worst case, which attacks come near. Only where a
+        record leaves the places of the others as they are may runs of records be added up in
+        single precision.
+
+        A record whose gradient or its norm is not finite counts for nothing: no clipping bounds it,
+        and 0 times it is not 0. Without clipping that is so for records that the trial does not
+        have; one that it has is left as it is. Gradients are judged then only if the sum is not
+        finite.
+        """
+        into.zero_()
+        clip_norm = self.run.training.clip_norm
+        parts: list[Part] = []
+        for start, stop in self.batch.spans(self.records):
+            if parts:
+                parts[-1].release()
+            part = Part(partial(self.gradients, start, stop), start)
+            c = mask[:, start:stop]
+            if clip_norm is not None or judge:
+                lost = ~part.norms.isfinite()
+                if clip_norm is None:
+                    lost &= c == 0
+                if bool(lost.any()):
+                    part.leave_out(lost)
+                    c = c.masked_fill(lost, 0)
+            if clip_norm is not None:
+                c = c * factors(part.norms, clip_norm)
+                c = c if single else c.double()
+            part.gradients.add_weighted(c, into)
+            parts.append(part)
+        some_absent = clip_norm is None and not judge and bool((mask == 0).any())
+        if some_absent and not bool(into.isfinite().all()):
+            return self.add_clipped(mask, into, factors, single=False, judge=True)
+        return parts
+
+
+# What observers see -------------------------------------------------------------------------------
+
+
+@dataclass
+class StepContext:
+    """The beginning of a step of a slice of trials, or the end of its training.
+
+    Slices are trained side by side, and their steps come in turns: what is to be found again at the
+    slice's next step is put in `memo`.
+    """
+
+    run: EngineContext = field(repr=False)
+    index: int  # the step, counted from 0; the number of steps at the end
+    rows: slice  # the slice's place among the run's trials
+    weights: Tensor  # the current ones [trial, parameter]
+    memo: dict[Any, Any] = field(repr=False)
+
+
+@dataclass
+class Step(StepContext):
+    """One step of a slice of trials. Tensors are the engine's own: copy what is to be kept."""
+
+    in_world: Tensor  # whether each trial trains on D [trial]
+    noisy_sum: Tensor  # the clipped sum with its noise, all that DP-SGD releases
+    own_sum: Tensor  # the same of the trial's own world without noise [trial, parameter]
+    sigma: Tensor  # the noise's standard deviation [trial]
+    summands: Summands = field(repr=False)
+    parts: Sequence[Part] = field(repr=False)  # as they went through the model, the differing last
+    crafted: tuple[Tensor, ...] | None = field(repr=False)  # a canary's gradients, clipped
+
+    @property
+    def batch(self) -> Batch:
+        return self.summands.batch
+
+    @property
+    def clip_norm(self) -> float | None:
+        return self.run.training.clip_norm
+
+    @property
+    def losses(self) -> Tensor:
+        """The loss of each record in the batch [trial, place]; `mask` has the places that count."""
+        return torch.cat([part.losses for part in self._in_order()], dim=1)
+
+    @property
+    def norms(self) -> Tensor:
+        """The norm of every record's gradient before clipping [trial, place]."""
+        return torch.cat([part.norms for part in self._in_order()], dim=1)
+
+    def _in_order(self) -> list[Part]:
+        return sorted(self.parts, key=lambda part: part.start)
+
+    @property
+    def mask(self) -> Tensor:
+        """1 where a place holds a record that counts for the trial [trial, place]."""
+        return self.batch.mask
+
+    @cached_property
+    def differing(self) -> tuple[Tensor, ...]:
+        """The clipped gradients of x and x′, whether drawn or not, each [trial, parameter]."""
+        if self.crafted is not None:
+            return self.crafted
+        return differing_gradients(self.parts, self.batch, self.clip_norm, self.own_sum)
+
+    @cached_property
+    def common_sum(self) -> Tensor:
+        """The clipped sum over the drawn records that both worlds share [trial, parameter].
+
+        Computed anew from these records at the step's weights, by the definition. The training's
+        own sum less x would hide whatever x does to the others in a trainer with a mistake.
+        """
+        self.differing  # noqa: B018  made while the gradients that they are taken from are there
+        for part in self.parts:
+            part.release()
+        precision = torch.float64 if self.clip_norm else self.weights.dtype
+        into = torch.empty_like(self.weights, dtype=precision)
+        self.summands.add_clipped(self.batch.mask_of_others, into, clip_factors, single=False)
+        return into.to(self.weights.dtype)
+
+    def clipped_sum(self, world: str) -> Tensor:
+        """What the sum would be, had the record been drawn, in world "in" or "out"."""
+        validate.one_of("world", world, ("in", "out"))
+        index = 0 if world == "in" else 1
+        if index < len(self.differing):
+            return self.common_sum + self.differing[index]
+        return self.common_sum.clone()
+
+
+def differing_gradients(
+    parts: Sequence[Part], batch: Batch, clip_norm: float | None, like: Tensor
+) -> tuple[Tensor, ...]:
+    """The clipped gradients of the records in which the worlds differ: the last part has them."""
+    first = batch.first - parts[-1].start if batch.differing else 0
+    places = range(first, first + batch.differing)
+    return tuple(parts[-1].clipped(place, clip_norm, like) for place in places)
+
+
+class Observer:
+    """Sees a training. Derive from it and write the methods that you need.
+
+    Calls never overlap, but the steps of several slices of trials come in turns: tell them apart by
+    `step.rows`, and keep what belongs to a slice in `step.memo`.
+    """
+
+    copies: ClassVar[int] = 0
+    """Tensors of the weights' size that it keeps from step to step, for each trial."""
+
+    def begin(self, run: EngineContext) -> None:
+        """Before the first trial."""
+
+    def see(self, step: Step) -> None:
+        """After each step's noise is drawn, before the weights move."""
+
+    def end(self, final: StepContext) -> None:
+        """After the last step of a slice of trials; `final.weights` are the models'."""
+
+
+class CanaryGradient(ABC):
+    """Gradients in the place of those of the records in which the worlds differ.
+
+    DP-SGD protects whatever gradient one record brings, so the strongest adversaries choose it
+    themselves, at every step anew. The trainer clips and samples it like any other.
+    """
+
+    @abstractmethod
+    def gradients(self, context: StepContext) -> tuple[Tensor, ...]:
+        """One for each differing record [trial, parameter], before clipping.
+
+        Called in turns for several slices of trials, never at once.
+        """
