@@ -88,7 +88,7 @@ def test_criteria_and_methods(asked):
         ({"method": Steinke()}, "method must be one of clopper-pearson, band, gaussian, bayesian"),
         ({"metric": "advantage"}, "options must be known names, but it is 'metric'"),
         ({"confidence": 1.0}, "confidence must be strictly between 0 and 1, but it is 1.0"),
-        ({"trials": 0}, "trials must be at least 1, but it is 0"),
+        ({"trials": 0}, "trials must be at least 2, but it is 0"),
         ({"claim": TradeOff.gaussian(1.0)}, "claim must be a mechanism, but it is of type TradeO"),
         ({"claim": GDP(1.0, adjacency="replace")}, "adjacency must be 'replace' for this GDP"),
         ({"claim": GDP()}, "mu must be given to compute a curve"),

@@ -3,7 +3,7 @@
 import pytest
 
 from dprime.audit import AuditConfig, audits_in, begin, play_batch
-from dprime.audit.files import seed_of
+from dprime.audit.words import seed_of
 from dprime.runs.run import Run
 
 COMMON = {"records": 8, "trials": 6, "seed": 1, "training": {"steps": 2, "clip_norm": 2.0}}

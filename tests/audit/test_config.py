@@ -12,7 +12,7 @@ from torch import nn
 import dprime
 from dprime import bounds
 from dprime.attack import ADVERSARIES, EngineTrainer, FunctionTrainer
-from dprime.audit import AuditConfig, audit, begin, config, resume, words_in
+from dprime.audit import AuditConfig, audit, begin, config, resume, words, words_in
 from dprime.audit.audits import adversary_of, config_of, target_of
 from dprime.guarantees import EpsilonDelta
 from dprime.metrics import Reading
@@ -126,7 +126,7 @@ def test_the_table_of_adversaries_is_that_of_the_adversaries():
     assert {
         name: tuple(each.name for each in dataclasses.fields(kind))
         for name, kind in ADVERSARIES.items()
-    } == config.ADVERSARIES
+    } == words.ADVERSARIES
 
 
 # Claims -------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ REFUSED = [
     *[({name: "3"}, f"^{name} must be ") for name in ("records", "trials", "seed", "delta")],
     *[({name: -1}, f"^{name} must be ") for name in ("block", "confidence", "memory", "belief")],
     ({"belief_prior": float("nan")}, "^belief_prior must be "),
-    ({"trials": 1}, "trials must be at least 2 in each world, but it is 1"),
+    ({"trials": 1}, "trials must be at least 2, but it is 1"),
     ({"seed": 2**256}, r"seed must be a whole number from 0 to 2\^256 - 1"),
     *[({"training": {**SHORT, name: value}}, f"^{name} must be ") for name, value in [
         ("steps", True), ("learning_rate", "3"), ("clip_norm", -1), ("sample_rate", [3]),

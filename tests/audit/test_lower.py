@@ -198,7 +198,7 @@ REFUSED = [
     ({"method": "guess"}, "method must be one of clopper-pearson, band, gaussian, bayesian"),
     ({"method": ClopperPearson}, "method must be one of clopper-pearson, band"),
     ({"metric": "advantage"}, "metric must be a Reading, but it is 'advantage': give a Read"),
-    ({"seed": 0.5}, "seed must be a whole number, 0 or more, but it is 0.5"),
+    ({"seed": 0.5}, "seed must be a whole number, but it is 0.5"),
     ((Band, {"largest_rank": 0}), "largest_rank must be strictly between 0 and 1, but it is 0"),
     ((Band, {"ratio": 1}), "ratio must be above 1, but it is 1"),
     ((Bayesian, {"threshold": None}), "threshold must be a number, but it is None"),
