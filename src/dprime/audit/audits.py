@@ -81,16 +81,10 @@ def begin(
 ) -> AuditRecord:
     """Begin a run in a new file, and play it to its end.
 
-    Everything is validated before the file is created. A run that is there already and was begun in
-    Python with the same objects is resumed, and known by these names from then on.
-
-    Args:
-        config: of the audit.
-        path: of the file.
-        backend: where blocks are played; in this process unless given.
-        progress: whether to show a bar; None shows it for long work on a terminal.
-        split: the data, where they are loaded already.
-        go_on: whether a run of the same configuration that is there already is resumed.
+    Everything is validated before the file is created. With `go_on`, a run of the same
+    configuration that is there already is resumed. One that was begun in Python with the same
+    objects is always resumed, and known by these names from then on. Backend and progress are those
+    of `audit`; a `split` is the data, where they are loaded already.
     """
     attacker, target = adversary_of(config), target_of(config, split)
     if isinstance(attacker, OneAttribute):
@@ -291,38 +285,12 @@ def play(
             attack = _crafted(attacker, target)
             run.note("about", attack.about)
             game = Game(target, attack, config.trials, config.block, target.seed)
-            _play_pending(run, game, config, attacker.title, backend, progress)
+            with bar(attacker.title, 2 * config.trials, progress) as advance:
+                watcher = _watcher(run, config, attacker.title, target, advance)
+                execute(run, game, backend=backend, on_block=watcher)
         about = run.noted("about") or _crafted(attacker, target).about
         conclude(run, config, attacker, target, about)
         return record_of(run)
-
-
-def _play_pending(
-    run: Run,
-    game: Game,
-    config: AuditConfig,
-    title: str,
-    backend: Backend | None,
-    progress: bool | None,
-) -> None:
-    """Play what is left, under a bar that shows what was reached so far."""
-    done = run.state().trials
-    with bar(title, 2 * game.trials, progress) as advance:
-        advance(done)
-        answer = _running_answer(run, config, title)
-
-        def words() -> str:
-            workers = run.workers()
-            return "\n  ".join([answer(), *(worker_lines(workers) if len(workers) > 1 else [])])
-
-        def on_block(_: int, state: State) -> None:
-            nonlocal done
-            if done < SEEDED_AFTER <= state.trials:
-                check_seeded(game.target, *scores_of(run.arrays()))
-            advance(state.trials - done, words)
-            done = state.trials
-
-        execute(run, game, backend=backend, on_block=on_block)
 
 
 def _crafted(attacker: Adversary, target: AttackTarget) -> Attack:
@@ -339,24 +307,33 @@ def _crafted(attacker: Adversary, target: AttackTarget) -> Attack:
         raise validate.invalid_input("trainer", shown, wanted, remedy) from error
 
 
-def _running_answer(run: Run, config: AuditConfig, title: str) -> Callable[[], str]:
-    """What the trials so far say of the metric; only the end decides. Each block is read once."""
+def _watcher(
+    run: Run, config: AuditConfig, title: str, target: AttackTarget, advance: Callable[..., None]
+) -> Callable[[int, State], None]:
+    """Moves the bar at each block, and shows what the trials so far say; only the end decides."""
     metric = Reading("advantage") if config.criterion == "curve" else config.criterion
     allowed = metric.value(config.curve)
-    blocks: list[tuple[Floats, Floats]] = []
-    read = 0
+    scores: list[tuple[Floats, Floats]] = []
+    read, done = 0, run.state().trials
+    advance(done)
 
-    def answer() -> str:
+    def words() -> str:
         nonlocal read
         if arrays := run.arrays(since=read):
-            blocks.append(scores_of(arrays))
+            scores.append(scores_of(arrays))
         read = run.state().done
-        if not blocks:
-            return title
-        inside, outside = (np.concatenate(world) for world in zip(*blocks, strict=True))
-        if min(len(inside), len(outside)) < SHOWN_AFTER:
-            return title
-        reached = bound_of(config, (inside, outside), metric).value(metric)
-        return f"{title}: {metric.title} ≥ {reached:.3g} so far, {allowed:.3g} allowed"
+        answer, workers = title, run.workers()
+        worlds = [np.concatenate(world) for world in zip(*scores, strict=True)]
+        if worlds and min(map(len, worlds)) >= SHOWN_AFTER:
+            reached = bound_of(config, worlds, metric).value(metric)
+            answer += f": {metric.title} ≥ {reached:.3g} so far, {allowed:.3g} allowed"
+        return "\n  ".join([answer, *(worker_lines(workers) if len(workers) > 1 else [])])
 
-    return answer
+    def on_block(_: int, state: State) -> None:
+        nonlocal done
+        if done < SEEDED_AFTER <= state.trials:
+            check_seeded(target, *scores_of(run.arrays()))
+        advance(state.trials - done, words)
+        done = state.trials
+
+    return on_block

@@ -56,7 +56,7 @@ def conclude(
         raise validate.invalid_input("run", shown, "played at least in part", remedy)
     scores = scores_of(arrays)
     check_seeded(target, *scores)
-    bounds = _bounds(config, scores)
+    bounds = _bounds(config, *scores)
     verdict = judge(bounds[0], config.curve, config.criterion)
     training, delta = target.trainer.training, config.delta
     private = training.mechanism() if training is not None and training.private else None
@@ -95,13 +95,15 @@ def scores_of(arrays: Arrays) -> tuple[Floats, Floats]:
 
 def bound_of(
     config: AuditConfig,
-    scores: tuple[Floats, Floats],
+    scores: Sequence[Floats],
     metric: Reading | None = None,
     method: str | Estimator | None = None,
 ) -> LowerBound:
     """The lower bound by the configured method, or another one."""
+    inside, outside = scores
     return lower_bound(
-        *scores,
+        inside,
+        outside,
         delta=config.delta,
         confidence=config.confidence,
         method=method or config.method,
@@ -121,11 +123,10 @@ def check_seeded(target: AttackTarget, inside: Floats, outside: Floats) -> None:
         raise validate.invalid_input("trainer", shown, wanted, remedy)
 
 
-def _bounds(config: AuditConfig, scores: tuple[Floats, Floats]) -> list[LowerBound]:
+def _bounds(config: AuditConfig, inside: Floats, outside: Floats) -> list[LowerBound]:
     """By the configured method, then by the others."""
     # A trial that failed may have failed because of its world: it counts against the attacker.
-    lost = [np.full(max(0, config.trials - len(each)), np.inf) for each in scores]
-    inside, outside = scores
+    lost = [np.full(max(0, config.trials - len(each)), np.inf) for each in (inside, outside)]
     counted = np.concatenate([inside, -lost[0]]), np.concatenate([outside, lost[1]])
     first = bound_of(config, counted)
     others = [name for name in FOR_TRIALS if name != first.method]

@@ -24,6 +24,9 @@ from dprime.cli.options import (
 from dprime.cli.tables import show
 from dprime.runs.run import Run
 
+OF_MODELS = ("that of shadow models alone", "one with a result")
+EARLIER = ("of an earlier one", "of this version of dprime", "infer again")
+
 
 def resume(
     run: Annotated[Path, typer.Argument(help="The run's file.")],
@@ -50,7 +53,7 @@ def resume(
         raise _without_names(run, kind)
     elif kind == "inference":
         if "config" not in request:
-            raise _earlier()
+            raise validate.invalid_input("run", *EARLIER)
         from dprime.cli.inferences import finish_inference  # noqa: PLC0415
 
         exit_on([finish_inference(request, run, where, as_json).verdict], fail_on)
@@ -63,30 +66,22 @@ def resume(
 def _without_names(run: Path, kind: str) -> validate.InputError:
     """The error for a run that was begun in Python with objects."""
     if kind == "models":
-        return _no_result("resume the inference that has them as its --shadow-file")
-    command = "infer" if kind == "inference" else kind
+        remedy = "resume the inference that has them as its --shadow-file"
+        return validate.invalid_input("run", *OF_MODELS, remedy)
     remedy = (
         "call the same function again with the same file, or "
-        f"dprime {command} with the options that describe it and --out {run}"
+        f"dprime {'infer' if kind == 'inference' else kind} with the options that describe it and "
+        f"--out {run}"
     )
     shown = "one that was begun in Python, with objects that have no name"
     return validate.invalid_input("run", shown, "described by names", remedy)
 
 
-def _no_result(remedy: str) -> validate.InputError:
-    return validate.invalid_input("run", "that of shadow models alone", "one with a result", remedy)
-
-
-def _earlier() -> validate.InputError:
-    return validate.invalid_input(
-        "run", "of an earlier one", "of this version of dprime", "infer again"
-    )
-
-
 def print_kept(path: Path, kind: str, result: Mapping[str, Any] | None) -> None:
     """The tables of what an inference or a frontier has kept."""
     if kind == "models":
-        raise _no_result("report the inference that they were trained for")
+        remedy = "report the inference that they were trained for"
+        raise validate.invalid_input("run", *OF_MODELS, remedy)
     if result is None:
         remedy = f"dprime resume {path.name}"
         raise validate.invalid_input("run", "not concluded yet", "concluded", remedy)
@@ -99,4 +94,4 @@ def print_kept(path: Path, kind: str, result: Mapping[str, Any] | None) -> None:
 
         show(result, False, *inference_tables(result))
     else:
-        raise _earlier()
+        raise validate.invalid_input("run", *EARLIER)

@@ -315,11 +315,7 @@ def _picture(facts: AuditRecord) -> dict[str, Any]:
     ends = [value for value in (found.reached, found.allowed) if value is not None]
     most = max([*ends, 1e-12])
     room = 1.0 if found.share and most > 0.5 else 1.15 * most
-    down, up = (
-        (text.percent_down, text.percent_up)
-        if found.share
-        else (words.floor, words.ceiling)
-    )
+    down, up = (text.percent_down, text.percent_up) if found.share else (words.floor, words.ceiling)
 
     def bar(kind: str, label: str, value: float | None, shown: str) -> Bar:
         width = 100.0 if value is None else min(100.0, 100 * value / room)
