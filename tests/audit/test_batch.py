@@ -3,7 +3,7 @@
 import pytest
 
 from dprime.audit import AuditConfig, audits_in, begin, play_batch
-from dprime.audit.words import seed_of
+from dprime.audit.words import seed_in
 from dprime.runs.run import Run
 
 COMMON = {"records": 8, "trials": 6, "training": {"steps": 2, "clip_norm": 2.0}}
@@ -58,9 +58,9 @@ def test_each_is_the_audit_that_it_would_be_alone_and_what_is_there_is_gone_on_w
 
 def test_a_seed_that_was_drawn_is_no_other_setting(tmp_path):
     values = {**COMMON, "claim": {"epsilon": 4.0}}
-    assert seed_of(tmp_path, "a") == {}
+    assert seed_in(tmp_path / "a.run") == {}
     (first,) = play_batch({"a": AuditConfig.from_words(values)}, tmp_path)
-    kept = {**seed_of(tmp_path, "a"), **values}
+    kept = {**seed_in(tmp_path / "a.run"), **values}
     (again,) = play_batch({"a": AuditConfig.from_words(kept)}, tmp_path)
     assert again.record.to_dict() == first.record.to_dict()
     with pytest.raises(ValueError, match=r"a\.run must be of .*trials 7\), but it is of trials 6"):

@@ -13,7 +13,7 @@ import dprime
 from dprime import bounds
 from dprime.attack import ADVERSARIES, EngineTrainer, FunctionTrainer
 from dprime.audit import AuditConfig, audit, begin, config, resume, words, words_in
-from dprime.audit.audits import adversary_of, config_of, target_of
+from dprime.audit.audits import adversary_of, target_of
 from dprime.guarantees import EpsilonDelta
 from dprime.metrics import Reading
 from dprime.runs.run import Run
@@ -287,7 +287,7 @@ def test_the_noise_is_solved_once_and_a_finished_run_trains_nothing(tmp_path, mo
     assert called == []
     assert again.to_dict() == begun.to_dict()
     with Run.open(path) as run:
-        assert config_of(run) == again.config == made
+        assert AuditConfig.of(run) == again.config == made
         assert run.seed == made.seed
 
 

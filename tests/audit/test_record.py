@@ -9,7 +9,6 @@ import pytest
 
 from audited import CONCLUDED, run
 from dprime.audit import AuditConfig, record_of
-from dprime.audit.audits import config_of
 from dprime.audit.claim import replace_curve
 from dprime.audit.record import GROUPS
 from dprime.guarantees import EpsilonDelta
@@ -21,7 +20,7 @@ from dprime.runs.run import Run
 def test_the_record_is_what_the_run_has_kept(name):
     record = record_of(run(name))
     with Run.open(run(name)) as store:
-        kept, config, arrays = store.result, config_of(store), store.arrays()
+        kept, config, arrays = store.result, AuditConfig.of(store), store.arrays()
         assert (record.created, record.changed) == (store.created, store.changed())
         assert (record.versions, record.config.seed) == (store.versions, store.seed)
         assert record_of(store).to_dict() == record.to_dict()

@@ -40,35 +40,8 @@ PLACES = {
 
 __getattr__ = lazy(__name__, {}, library="torch", needing=PLACES)
 
-__all__ = [
-    "AuditConfig",
-    "AuditPlan",
-    "AuditRecord",
-    "Band",
-    "Bayesian",
-    "ClopperPearson",
-    "Estimator",
-    "GaussianScores",
-    "Identifiability",
-    "LowerBound",
-    "Mahloujifar",
-    "Played",
-    "PointEstimate",
-    "Steinke",
-    "Verdict",
-    "audit",
-    "audits_in",
-    "begin",
-    "best_possible",
-    "epsilon_limit",
-    "identify",
-    "judge",
-    "largest_epsilon",
-    "lower_bound",
-    "plan",
-    "play_batch",
-    "record_of",
-    "rejects",
-    "resume",
-    "words_in",
-]
+__all__ = ["AuditConfig", "AuditPlan", "AuditRecord", "Band", "Bayesian", "ClopperPearson"]
+__all__ += ["Estimator", "GaussianScores", "Identifiability", "LowerBound", "Mahloujifar", "Played"]
+__all__ += ["PointEstimate", "Steinke", "Verdict", "audit", "audits_in", "begin", "best_possible"]
+__all__ += ["epsilon_limit", "identify", "judge", "largest_epsilon", "lower_bound", "plan"]
+__all__ += ["play_batch", "record_of", "rejects", "resume", "words_in"]

@@ -99,7 +99,7 @@ def begin(
             described = _of_objects(config, attacker, target).to_dict()
             opened = partial(Run.open_or_create, request=config.to_dict())
     with opened(path, "audit", described, config.blocks) as run:
-        return play(run, config_of(run), attacker, target, backend=backend, progress=progress)
+        return play(run, AuditConfig.of(run), attacker, target, backend=backend, progress=progress)
 
 
 def resume(
@@ -111,7 +111,7 @@ def resume(
 ) -> AuditRecord:
     """Go on with a run, and conclude; a finished block is not played again."""
     with Run.open(path) as run:
-        config = config_of(run)
+        config = AuditConfig.of(run)
         if config.in_python:
             remedy = (
                 "call dprime.audit.audit again with the same path, or dprime audit with the "
@@ -121,14 +121,6 @@ def resume(
             raise validate.invalid_input("run", shown, "begun by dprime audit", remedy)
         target = target_of(config, split)
         return play(run, config, adversary_of(config), target, backend=backend, progress=progress)
-
-
-def config_of(run: Run) -> AuditConfig:
-    """The configuration that a run was begun with."""
-    if run.kind != "audit":
-        wanted, remedy = "that of an audit", f"dprime resume {run.path.name} goes on with it"
-        raise validate.invalid_input("run", f"that of another kind, {run.kind}", wanted, remedy)
-    return AuditConfig.from_dict(run.request or run.config)
 
 
 def adversary_of(config: AuditConfig) -> Adversary:

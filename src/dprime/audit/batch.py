@@ -10,7 +10,6 @@ from typing import NamedTuple
 from dprime.audit.audits import adversary_of, begin
 from dprime.audit.config import AuditConfig
 from dprime.audit.record import AuditRecord
-from dprime.audit.words import path_of
 from dprime.data import load
 from dprime.runs.backends.base import Backend
 
@@ -41,7 +40,7 @@ def play_batch(
     place, loaded = Path(folder), None
     place.mkdir(parents=True, exist_ok=True)
     for name, each in configs.items():
-        start, path = time.perf_counter(), path_of(place, name)
+        start, path = time.perf_counter(), place / f"{name}.run"
         if loaded != (each.data, each.data_dir):  # loading may take longer than an audit
             loaded, split = (each.data, each.data_dir), load(each.data, each.data_dir)
         record = begin(each, path, backend=backend, progress=progress, split=split, go_on=True)

@@ -27,6 +27,7 @@ from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD, Adjacency, Mechanism
 from dprime.metrics import Reading
 from dprime.plain import to_json
+from dprime.runs.run import Run
 from dprime.seeds import fresh_seed
 from dprime.solve import choose
 
@@ -158,6 +159,15 @@ adversary?
         return config
 
     @classmethod
+    def of(cls, run: Run) -> AuditConfig:
+        """The configuration that a run was begun with, by names where it has them."""
+        if run.kind != "audit":
+            shown, name = f"that of another kind, {run.kind}", run.path.name
+            remedy = f"dprime resume {name} goes on with it, and dprime report {name} shows it"
+            raise validate.invalid_input("run", shown, "that of an audit", remedy)
+        return cls.from_dict(run.request or run.config)
+
+    @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> AuditConfig:
         """What `to_dict` gave, as a run keeps it; nothing is solved."""
         values = dict(kept)
@@ -199,12 +209,7 @@ adversary?
         return self.claim.curve(self.adjacency)
 
     def certified(self) -> str | None:
-        """What the accountant certifies beside the claim, where both are known and differ.
-
-        >>> claim, training = {"epsilon": 4.0}, {"noise_multiplier": 2.96}
-        >>> AuditConfig.from_words(claim=claim, training=training).certified()
-        'The accountant certifies ε = 9.089 at δ = 1e-05 for this training; the claim is ε = 4.'
-        """
+        """What the accountant certifies beside the claim, where both are known and differ."""
         if self.trainer is not None or self.in_python or self.training["sensitivity"] == "local":
             return None
         numbers = {name: self.training[name] for name in OF_NOISE}
@@ -324,9 +329,5 @@ def _check_together(claim: Mapping[str, Any], claimed: list[str]) -> None:
 
 
 def blocks_of(trials: int, block: int) -> int:
-    """How many blocks make this number of trials in each world.
-
-    >>> blocks_of(1000, 300)
-    7
-    """
+    """How many blocks make this number of trials in each world."""
     return -(-2 * trials // block)

@@ -263,17 +263,7 @@ class AuditRecord:
 
 
 def record_of(run: str | Path | Run) -> AuditRecord:
-    """What the file of a run says, by its path or opened, once the run is concluded.
-
-    >>> import tempfile
-    >>> path = tempfile.mkdtemp() + "/a.run"
-    >>> Run.create(path, "audit", {"adversary": "gradient", "seed": 7}, blocks=4).close()
-    >>> record_of(path)
-    Traceback (most recent call last):
-    dprime.validate.InputError: \
-run must be concluded, but it is played in 0 of 4 blocks: dprime resume \
-a.run.
-    """
+    """What the file of a run says, by its path or opened, once the run is concluded."""
     if not isinstance(run, Run):
         with Run.open(run) as opened:
             return record_of(opened)
@@ -288,7 +278,7 @@ a.run.
 
 def _read(run: Run, kept: Mapping[str, Any]) -> AuditRecord:
     """The record from JSON values, in which ∞ is None and a tuple is a list."""
-    config, values = AuditConfig.from_dict(run.config), _in_tuples(kept)
+    config, values = AuditConfig.of(run), _in_tuples(kept)
     claim, lower, verdict = values.pop("claim"), values.pop("lower"), values.pop("verdict")
     limits = {name: math.inf for name in ("reached", "allowed") if verdict[name] is None}
     reading = Reading(**verdict["metric"])
@@ -324,15 +314,12 @@ def _in_tuples(value: Any) -> Any:
 
 def _concluded(run: Run) -> dict[str, Any]:
     """The run's result; refused where there is none, or one of an earlier version."""
-    kept, name = run.result, run.path.name
-    if run.kind != "audit":
-        shown, remedy = f"that of another kind, {run.kind}", f"dprime report {name} prints it"
-        raise validate.invalid_input("run", shown, "that of an audit", remedy)
+    kept = run.result
     if kept is not None and "rows" in kept:
         return kept
-    in_python = isinstance(run.config.get("trainer"), Mapping)
+    in_python = isinstance((run.request or run.config).get("trainer"), Mapping)
     again = "call dprime.audit.audit again with the same path"
-    remedy = again if in_python else f"dprime resume {name}"
+    remedy = again if in_python else f"dprime resume {run.path.name}"
     if kept is not None:
         raise validate.invalid_input("run", "of another version", "concluded by this one", remedy)
     state = run.state()

@@ -22,10 +22,6 @@ class Scores:
 
     Within a world the scores are independent and of one law, and the worlds are independent of
     each other. Infinite scores are allowed, NaN is refused.
-
-    >>> scores = Scores.checked([2.0, 3.0, 3.0], [1.0, 2.0])
-    >>> scores.false_positives(2.0), scores.false_negatives(2.0)
-    (0, 1)
     """
 
     inside: Array
@@ -62,10 +58,6 @@ class Scores:
 
         An infinite score stands for a trial that failed or diverged; it counts against this
         attacker too.
-
-        >>> turned = Scores.checked([1.0, -np.inf], [2.0, np.inf]).turned()
-        >>> turned.inside.tolist(), turned.outside.tolist()
-        ([-1.0, -inf], [-2.0, inf])
         """
         return Scores(
             np.where(np.isinf(self.inside), -np.inf, -self.inside),

@@ -73,14 +73,6 @@ def _text(name: str, value: object) -> str:
     raise validate.invalid_value(name, value, "a text that is not empty", "give a name")
 
 
-def _trainer(name: str, value: object) -> object:
-    return value if isinstance(value, Mapping) else _text(name, value)
-
-
-def _seed(_: str, value: object) -> int:
-    return check_seed(value)
-
-
 _training = partial(Word, table="training")
 _condition = partial(Word, validate.number, kind=float, table="conditions")
 
@@ -95,7 +87,7 @@ WORDS: Mapping[str, Word] = {
     "records": Word(validate.whole, "Use only the first N records.", int),
     "record": Word(partial(validate.whole, least=0), "The index of the attacked record.", int),
     "model": Word(_text, "linear, dense-64-32, conv-16-32 or module:function."),
-    "trainer": Word(_trainer, "Your own training function, module:function."),
+    "trainer": Word(_text, "Your own training function, module:function."),
     "epsilon": Word(
         validate.at_least_zero,
         "The claim: ε at --delta; the noise is chosen for it.",
@@ -139,7 +131,11 @@ WORDS: Mapping[str, Word] = {
     "assume": Word(one_of(*ASSUMABLE), "Accept an assumption that the method rests on: gaussian."),
     "belief": Word(validate.inner_probability, "For di: the belief that counts [0.9].", float),
     "belief_prior": Word(validate.inner_probability, "For di: belief before looking [0.5].", float),
-    "seed": Word(_seed, "Random seed of the whole audit; not for a model that you release.", int),
+    "seed": Word(
+        lambda _, seed: check_seed(seed),
+        "Random seed of the whole audit; not for a model that you release.",
+        int,
+    ),
     "device": Word(_text, "cpu or cuda."),
     "memory": Word(validate.positive, "GB that training may take [2].", float),
 }
@@ -175,9 +171,6 @@ def audits_in(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The words of each audit by its name, from those of a file of several.
 
     What stands above the audits is common to them; in its own table each says what it has instead.
-
-    >>> audits_in({"trials": 9, "audits": [{"name": "a"}, {"name": "b", "trials": 2}]})
-    {'a': {'trials': 9}, 'b': {'trials': 2}}
     """
     listed = values[SEVERAL]
     if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed):
@@ -207,14 +200,8 @@ def merged(words: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def path_of(folder: Path, name: str) -> Path:
-    """The run file of an audit in the folder."""
-    return folder / f"{name}.run"
-
-
-def seed_of(folder: Path, name: str) -> dict[str, int]:
+def seed_in(path: Path) -> dict[str, int]:
     """The seed that a run was begun with, for settings that name none; nothing where it is new."""
-    path = path_of(folder, name)
     if not path.exists():
         return {}
     with Run.open(path, verify=False) as run:

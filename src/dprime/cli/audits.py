@@ -18,7 +18,7 @@ from dprime.audit.estimators import ESTIMATORS, FOR_TRIALS
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.lower import USUAL_METHOD, lower_bound
 from dprime.audit.record import AuditRecord
-from dprime.audit.words import SEVERAL, WORDS, audits_in, merged, seed_of, words_in
+from dprime.audit.words import SEVERAL, WORDS, audits_in, merged, seed_in, words_in
 from dprime.cli.options import (
     FOLDER,
     Address,
@@ -104,14 +104,18 @@ def audit(
     check_torch("an audit")
     values = {} if file is None else words_in(file)
     if seed_from is not None:
-        values["seed"] = _seed_of(seed_from, words["seed"])
+        if words["seed"] is not None:
+            wanted, remedy = "given without --seed", "leave one of them out"
+            raise validate.invalid_value("seed_from", str(seed_from), wanted, remedy)
+        with Run.open(seed_from, verify=False) as other:
+            values["seed"] = other.seed
     given = {
         name: READ[WORDS[name].kind](name, text) for name, text in words.items() if text is not None
     }
     if SEVERAL in values:
         folder = out or Path(FOLDER) / (file.stem if file else SEVERAL)
         configs = {
-            name: _resolved({**seed_of(folder, name), **each}, given, column, two_values)
+            name: _resolved({**seed_in(folder / f"{name}.run"), **each}, given, column, two_values)
             for name, each in audits_in(values).items()
         }
     else:
@@ -165,15 +169,6 @@ def _attribute(adversary: object, column: Text, values: Text) -> dict[str, Any]:
     if values is not None:
         options["values"] = [part.strip() for part in values.split(",")]
     return options
-
-
-def _seed_of(run: Path, seed: Text) -> int:
-    """The seed of another run, which wins over what a file has."""
-    if seed is not None:
-        wanted = "given without --seed"
-        raise validate.invalid_value("seed_from", str(run), wanted, "leave one of them out")
-    with Run.open(run, verify=False) as other:
-        return other.seed
 
 
 def finish_audit(path: Path, run: Callable[[], AuditRecord], as_json: bool, fail_on: str) -> None:
