@@ -229,7 +229,7 @@ def test_they_are_refused_before_pytorch_is_imported():
 
 
 REFUSED_BY_THE_DATA = [
-    ({"records": 1439}, "records must be from 2 to 1,438, but it is 1439"),
+    ({"records": 1439}, "records must be at most 1438, but it is 1439"),
     ({"record": 10}, "record must be an index from 0 to 9, but it is 10"),
     ({"data": "mnist", "data_dir": "nowhere"}, "data_dir must be a folder with mnist/"),
     ({"device": "abacus"}, "device must be available, but it is 'abacus'"),

@@ -36,6 +36,7 @@ from dprime.audit.game import Game
 from dprime.audit.record import AuditRecord, record_of
 from dprime.audit.words import check_names
 from dprime.data import Dataset, Split, load
+from dprime.data.arrays import at_most
 from dprime.data.devices import device_named
 from dprime.mechanisms import DPSGD, Mechanism
 from dprime.metrics import Reading
@@ -134,10 +135,7 @@ def target_of(config: AuditConfig, split: Split | None = None) -> AttackTarget:
     dataset = split.train
     device_named(config.device)
     if config.records is not None:
-        if not 2 <= config.records <= len(dataset):
-            wanted, remedy = f"from 2 to {len(dataset):,}", f"{config.data} has {len(dataset):,}"
-            raise validate.invalid_value("records", config.records, wanted, remedy)
-        dataset = dataset.take(range(config.records))
+        dataset = dataset.take(range(at_most("records", config.records, len(dataset))))
     if config.record is not None:
         check_record(config.record, len(dataset))
     target = AttackTarget(

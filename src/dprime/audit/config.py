@@ -140,14 +140,14 @@ adversary?
         """
         values = _checked({**(words or {}), **more})
         claim, training, own = values["claim"], values["training"], values["trainer"] is not None
-        if values["adjacency"] is None:
-            public = own or training["expected_batch_size"] is not None
-            usual = "add-remove" if public else "zero-out"
-            values["adjacency"] = "replace" if values["adversary"] == "attribute" else usual
-        if values["seed"] is None:
-            values["seed"] = fresh_seed()
-        if values["block"] is None:
-            values["block"] = BLOCKS["own" if own else "engine"]
+        public = own or training["expected_batch_size"] is not None
+        adjacency = "add-remove" if public else "zero-out"
+        usual = {
+            "adjacency": "replace" if values["adversary"] == "attribute" else adjacency,
+            "seed": fresh_seed(),
+            "block": BLOCKS["own" if own else "engine"],
+        }
+        values |= {name: each for name, each in usual.items() if values[name] is None}
         values["claim"] = _stated(claim, training, values["adjacency"], values["delta"], own)
         config = cls(**values)
         if not own and "noise_multiplier" not in training:

@@ -84,7 +84,7 @@ WORDS: Mapping[str, Word] = {
     ),
     "data": Word(_text, "The data set's name, e.g. digits, mnist."),
     "data_dir": Word(_text, "The folder of the data sets' files."),
-    "records": Word(validate.whole, "Use only the first N records.", int),
+    "records": Word(partial(validate.whole, least=2), "Use only the first N records.", int),
     "record": Word(partial(validate.whole, least=0), "The index of the attacked record.", int),
     "model": Word(_text, "linear, dense-64-32, conv-16-32 or module:function."),
     "trainer": Word(_text, "Your own training function, module:function."),

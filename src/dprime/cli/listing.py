@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dprime.cli.options import FOLDER, AsJson
+from dprime.cli.tables import plain_table
 from dprime.runs.folder import Summary, list_runs
 from dprime.runs.run import Run
 from dprime.runs.run_file import ENDING
@@ -65,13 +66,10 @@ def _shown(folder: Path, *, workers: bool = False) -> Group:
 
 
 def _table(folder: Path, found: list[Summary]) -> Table:
-    table = Table(title=f"Runs in {folder}", title_justify="left", pad_edge=False)
-    for name in ("Run", "What"):
-        table.add_column(name, overflow="fold")
-    for name in ("Blocks", "Trials"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for name in ("State", "Last change"):
-        table.add_column(name, no_wrap=True)
+    columns = ("Run", "What", "Blocks", "Trials", "State", "Last change")
+    table = plain_table(f"Runs in {folder}", *columns)
+    for column, name in zip(table.columns, columns, strict=True):
+        column.no_wrap, column.overflow = name not in ("Run", "What"), "fold"
     for each in found:
         what, blocks = f"{each.adversary} on {each.data}", f"{each.done}/{each.blocks}"
         changed = f"{each.changed:%m-%d %H:%M}"

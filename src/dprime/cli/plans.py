@@ -30,7 +30,7 @@ from dprime.cli.options import (
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from dprime.metrics import Reading
-from dprime.text import round_down
+from dprime.text import command, round_down
 
 TRAINING = {
     "noise_multiplier": "The claim: noise of a DP-SGD.",
@@ -73,16 +73,16 @@ def plan(as_json: AsJson = False, **words: str | None) -> None:
     options: dict[str, Any] = numbers_given(words, ("strength", "confidence", "power", "reach"))
     made = make_plan(claim, metric=asked, method=given.get("method", USUAL_METHOD), **options)
     limits = _limits(given.get("trials"), delta, made.confidence)
-    command = _command(made, given)
+    audit = _command(made, given)
     if as_json:
         named = {"name": asked.name, **asked.conditions} if isinstance(asked, Reading) else None
-        shown = {**vars(made), "metric": named or {"name": "curve"}, "command": command}
+        shown = {**vars(made), "metric": named or {"name": "curve"}, "command": audit}
         print(json.dumps({**shown, **limits, "sentence": made.sentence()}, indent=2))
         return
     console = Console(highlight=False)
     console.print(made.sentence())
-    if command is not None:
-        console.print(f"The audit: {command}", soft_wrap=True)
+    if audit is not None:
+        console.print(f"The audit: {audit}", soft_wrap=True)
     if limits:
         console.print(
             f"{int(limits['of_trials']):,} trials a world can show an ε of at most "
@@ -96,12 +96,9 @@ def _command(made: AuditPlan, given: Mapping[str, str]) -> str | None:
     trials = made.refuting if made.strength > 1 else made.trials
     if trials is None:
         return None
-    words = [
-        f"--{name.replace('_', '-')} {text}" for name, text in given.items() if name not in PLANNING
-    ]
-    if made.method == "gaussian":
-        words.append("--assume gaussian")
-    return " ".join(["dprime audit", *words, f"--trials {trials}"])
+    typed_here = {name: text for name, text in given.items() if name not in PLANNING}
+    assumed = {"assume": "gaussian"} if made.method == "gaussian" else {}
+    return command("audit", {**typed_here, **assumed, "trials": str(trials)})
 
 
 def _claim(given: Mapping[str, str], delta: float) -> TradeOff:

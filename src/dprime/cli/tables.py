@@ -12,7 +12,10 @@ from rich.table import Table
 from dprime import text
 from dprime.metrics import MetricValue
 
-LEFT = ("Attack", "Audit", "By, and what", "Claim", "How sure", "In plain words", "What")
+LEFT = (
+    *("Attack", "Audit", "By, and what", "Claim", "How sure", "In plain words"),
+    *("Last change", "Run", "State", "What"),
+)
 """Columns of words; those of numbers are on the right."""
 
 
