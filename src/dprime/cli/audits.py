@@ -36,6 +36,7 @@ from dprime.cli.options import (
     look_here,
     number_option,
     text_option,
+    typed,
     whole,
     with_options,
 )
@@ -56,9 +57,18 @@ OF_AN_ATTRIBUTE = (
 Text = str | None
 
 OPTIONS = {
-    name: (text_option if word.kind is str else number_option)(word.help)
-    for name, word in WORDS.items()
-    if word.help
+    **{
+        name: (text_option if word.kind is str else number_option)(word.help)
+        for name, word in WORDS.items()
+        if word.help
+    },
+    "column": text_option("For attribute: the column, by name or index, or a one-hot group [0]."),
+    "values": text_option(
+        "For attribute: two values of it in the data's own scaling, as 0.2,0.8, or two categories, "
+        "as Female,Male; else its least and largest, or its first two."
+    ),
+    "seed_from": text_option("Take the seed of this run, to repeat it; no text shows a seed."),
+    "out": text_option("The run's file, or the folder of several; else in runs/."),
 }
 READ: Mapping[type, Callable[[str, str], Any]] = {
     str: lambda _, text: text,
@@ -67,34 +77,16 @@ READ: Mapping[type, Callable[[str, str], Any]] = {
 }
 
 
-@with_options(OPTIONS, before="column")
+@with_options(OPTIONS, before="backend")
 def audit(
     file: Annotated[
         Path | None,
         typer.Argument(help="A TOML file, of one audit or several; options override it."),
     ] = None,
-    column: Annotated[
-        Text, text_option("For attribute: the column, by name or index, or a one-hot group [0].")
-    ] = None,
-    two_values: Annotated[
-        Text,
-        typer.Option(
-            "--values",
-            help="For attribute: two values of it in the data's own scaling, as 0.2,0.8, or two "
-            "categories, as Female,Male; else its least and largest, or its first two.",
-            show_default=False,
-        ),
-    ] = None,
-    seed_from: Annotated[
-        Path | None, text_option("Take the seed of this run, to repeat it; no text shows a seed.")
-    ] = None,
     backend: Where = "here",
     workers: Workers = None,
     address: Address = None,
     time_limit: TimeLimit = None,
-    out: Annotated[
-        Path | None, text_option("The run's file, or the folder of several; else in runs/.")
-    ] = None,
     fail_on: FailOn = "refuted",
     as_json: AsJson = False,
     **words: Text,
@@ -102,24 +94,22 @@ def audit(
     """Attack a training repeatedly to test its claim. Exit code 1 if the claim is refuted."""
     check_fail_on(fail_on)
     check_torch("an audit")
-    values = {} if file is None else words_in(file)
-    if seed_from is not None:
-        if words["seed"] is not None:
+    given, values = typed(words), {} if file is None else words_in(file)
+    if seed_from := given.pop("seed_from", None):
+        if "seed" in given:
             wanted, remedy = "given without --seed", "leave one of them out"
-            raise validate.invalid_value("seed_from", str(seed_from), wanted, remedy)
+            raise validate.invalid_value("seed_from", seed_from, wanted, remedy)
         with Run.open(seed_from, verify=False) as other:
             values["seed"] = other.seed
-    given = {
-        name: READ[WORDS[name].kind](name, text) for name, text in words.items() if text is not None
-    }
+    out = given.pop("out", None)
     if SEVERAL in values:
-        folder = out or Path(FOLDER) / (file.stem if file else SEVERAL)
+        folder = Path(out or Path(FOLDER) / (file.stem if file else SEVERAL))
         configs = {
-            name: _resolved({**seed_in(folder / f"{name}.run"), **each}, given, column, two_values)
+            name: _resolved({**seed_in(folder / f"{name}.run"), **each}, given)
             for name, each in audits_in(values).items()
         }
     else:
-        configs = {"": _resolved(values, given, column, two_values)}
+        configs = {"": _resolved(values, given)}
     for name, each in configs.items():
         if certified := each.certified():
             told = f"{name}: {certified}" if name else certified
@@ -133,26 +123,23 @@ def audit(
         return
     from dprime.audit.audits import begin  # noqa: PLC0415  it needs PyTorch
 
-    path = out or free_path(config.adversary, config.data)
+    path = Path(out) if out else free_path(config.adversary, config.data)
     finish_audit(path, lambda: begin(config, path, backend=where), as_json, fail_on)
 
 
-def _resolved(
-    values: Mapping[str, Any], given: Mapping[str, Any], column: Text, two_values: Text
-) -> AuditConfig:
+def _resolved(values: Mapping[str, Any], given: Mapping[str, str]) -> AuditConfig:
     """What a file has, and over it the options."""
     own = "trainer" in given or values.get("trainer")
-    adversary = given.get("adversary", values.get("adversary"))
-    attribute = _attribute(adversary, column, two_values)
-    over: dict[str, Any] = {"options": attribute} if attribute else {}
-    for name, value in given.items():
-        table = WORDS[name].table
-        if own and name in OF_NOISE and "epsilon" not in given:
-            table = "claim"  # the recipe of the user's own function is the claim
-        if table:
-            over.setdefault(table, {})[name] = value
-        else:
-            over[name] = value
+    over: dict[str, Any] = {}
+    for name, text in given.items():
+        if name in WORDS:
+            word = WORDS[name]
+            claimed = own and name in OF_NOISE and "epsilon" not in given
+            table = "claim" if claimed else word.table  # an own function's recipe is its claim
+            (over.setdefault(table, {}) if table else over)[name] = READ[word.kind](name, text)
+    adversary = over.get("adversary", values.get("adversary"))
+    if attribute := _attribute(adversary, given.get("column"), given.get("values")):
+        over["options"] = attribute
     return AuditConfig.from_words(merged(values, over))
 
 

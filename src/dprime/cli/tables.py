@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
 from dprime import text
-from dprime.metrics import MetricValue
+
+if TYPE_CHECKING:  # a list of runs needs no metric
+    from dprime.metrics import MetricValue
 
 LEFT = (
     *("Attack", "Audit", "By, and what", "Claim", "How sure", "In plain words"),
