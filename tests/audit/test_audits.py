@@ -212,14 +212,6 @@ def test_another_configuration_on_the_same_path_is_refused(tmp_path):
         assert path.read_bytes() == before
 
 
-def test_another_versions_trials_are_not_gone_on_with(tmp_path, monkeypatch):
-    path = tmp_path / "a.run"
-    audit("api-access", own(Sometimes({13, 54})), claim=CLAIM, trials=30, path=path)
-    monkeypatch.setattr("dprime.__version__", "99.0")
-    with pytest.raises(InputError, match=r"run must be of dprime 99\.0, but it is begun by"):
-        audit("api-access", own(Sometimes(())), claim=CLAIM, trials=30, path=path)
-
-
 # What goes wrong ----------------------------------------------------------------------------------
 
 
@@ -234,7 +226,7 @@ class Sometimes:
         return Constant(np.random.default_rng(seed).normal())
 
 
-def test_blocks_that_fail_are_told(tmp_path):
+def test_blocks_that_fail_are_told_and_mended_by_the_same_version_only(tmp_path, monkeypatch):
     """Of 6 blocks of 10 trials the second one fails twice: 50 trials are left."""
     path = tmp_path / "a.run"
     found = audit("api-access", own(Sometimes({13, 54})), claim=CLAIM, trials=30, path=path)
@@ -244,6 +236,10 @@ def test_blocks_that_fail_are_told(tmp_path):
     assert "RuntimeError: no memory at call 54 (test_audits.py, line" in found.sentence
     with Run.open(path) as run:
         assert run.pending() == [1]
+    with monkeypatch.context() as patched:
+        patched.setattr("dprime.__version__", "99.0")
+        with pytest.raises(InputError, match=r"run must be of dprime 99\.0, but it is begun by"):
+            audit("api-access", own(Sometimes(())), claim=CLAIM, trials=30, path=path)
     mended = audit("api-access", own(Sometimes(())), claim=CLAIM, trials=30, path=path)
     assert mended.blocks.complete
     assert mended.sentence.endswith("It rests on 60 trials.")
@@ -253,17 +249,14 @@ def same_error(dataset, seed):
     raise RuntimeError("no memory")
 
 
-@pytest.mark.parametrize(
-    ("adversary", "trials", "message"),
-    [
+def test_a_function_that_always_fails_says_why():
+    for adversary, trials, message in (
         ("api-access", 30, "blocks all failed with RuntimeError: no memory.*Fix this, then resume"),
         ("api-access", 3, "played at least in part.*failed with RuntimeError: no memory"),
         (StaticPoisoning(shadows=2), 3, "able to train the adversary's own.*RuntimeError: no mem"),
-    ],
-)
-def test_a_function_that_always_fails_says_why(adversary, trials, message):
-    with pytest.raises(InputError, match=message):
-        audit(adversary, own(same_error), claim=CLAIM, trials=trials)
+    ):
+        with pytest.raises(InputError, match=message):
+            audit(adversary, own(same_error), claim=CLAIM, trials=trials)
 
 
 def exploding(dataset, seed):
