@@ -173,19 +173,14 @@ def audit(
     progress: bool | None = None,
     **options: Any,
 ) -> AuditRecord:
-    """Let an adversary try to refute a claim.
+    """Let an adversary, named or made with its options, try to refute a claim.
 
-    Args:
-        adversary: a name such as "malicious-dataset", or an adversary with its options.
-        target: what is attacked: trainer, data, adjacency, seed.
-        claim: the mechanism whose certified curve is claimed; None takes the engine's own recipe.
-        path: of the run's file; where it exists and was made with the same configuration, the audit
-            goes on with what is left. None keeps nothing.
-        backend: where blocks are played, such as `Processes()` or `Ray(address="auto")`; in this
-            process unless given. The scores are the same.
-        progress: whether to show a bar; None shows it for long work on a terminal.
-        options: trials, block, criterion, method, confidence, delta, belief, belief_prior and
-            assume, as `AuditConfig` has them.
+    Claimed is the certified curve of a mechanism; None takes the engine's own recipe. Where the
+    path is that of a run with the same configuration, the audit goes on with what is left; without
+    one nothing is kept. A backend such as `Processes()` or `Ray(address="auto")` plays blocks
+    elsewhere, with the same scores. A bar is shown for long work on a terminal, or as `progress`
+    says. Options are trials, block, criterion, method, confidence, delta, belief, belief_prior and
+    assume, as `AuditConfig` has them.
 
     >>> from dprime.data import load
     >>> from dprime.attack import EngineTrainer

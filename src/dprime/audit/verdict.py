@@ -45,9 +45,8 @@ class Verdict:
             confidence; "inconclusive" where the bound may not refute, or where the power to notice
             an attacker of twice the d′ of a Gaussian one who keeps the claim was below 80 %; else
             "not refuted", which proves nothing.
-        reached: the lower bound.
+        reached: the lower bound, with its confidence.
         allowed: the most that the claim allows.
-        confidence: of the lower bound.
         metric: what was compared; for the curve, the TPR at the FPR where the two curves differ
             most.
         detects: d′ of the weakest attacker that this audit would have noticed with a power of 80 %,
@@ -55,7 +54,6 @@ class Verdict:
         trials: in each world that would notice twice the d′ of a Gaussian attacker who keeps the
             claim with that power; only where the outcome is "inconclusive" for want of trials.
         power_known: whether it is known what this audit would have noticed.
-        sentence: all of it in plain words.
     """
 
     outcome: Outcome

@@ -73,8 +73,13 @@ def _text(name: str, value: object) -> str:
     raise validate.invalid_value(name, value, "a text that is not empty", "give a name")
 
 
-_training = partial(Word, table="training")
+def _seed(_: str, value: object) -> int:
+    return check_seed(value)
+
+
+_training = partial(Word, kind=float, table="training")
 _condition = partial(Word, validate.number, kind=float, table="conditions")
+_share = validate.inner_probability
 
 WORDS: Mapping[str, Word] = {
     "adversary": Word(
@@ -89,10 +94,7 @@ WORDS: Mapping[str, Word] = {
     "model": Word(_text, "linear, dense-64-32, conv-16-32 or module:function."),
     "trainer": Word(_text, "Your own training function, module:function."),
     "epsilon": Word(
-        validate.at_least_zero,
-        "The claim: ε at --delta; the noise is chosen for it.",
-        float,
-        "claim",
+        validate.at_least_zero, "The claim, at --delta; the noise is chosen for it.", float, "claim"
     ),
     "delta": Word(validate.below_one, "δ at which ε is read [1e-5].", float),
     "adjacency": Word(
@@ -100,17 +102,13 @@ WORDS: Mapping[str, Word] = {
         "add-remove, zero-out or replace; replace for attribute, else add-remove for a trainer of "
         "your own or with --expected-batch-size, zero-out without.",
     ),
-    "noise_multiplier": _training(
-        validate.at_least_zero, "Noise over the clipping norm.", kind=float
-    ),
-    "sample_rate": _training(validate.rate, "Sampling rate.", kind=float),
-    "expected_batch_size": _training(
-        validate.positive, "Divisor of every sum, if it is a public constant.", kind=float
-    ),
+    "noise_multiplier": _training(validate.at_least_zero, "Noise over the clipping norm."),
+    "sample_rate": _training(validate.rate, "Sampling rate."),
+    "expected_batch_size": _training(validate.positive, "Divisor of every sum, if it is public."),
     "steps": _training(validate.whole, "Training steps.", kind=int),
-    "learning_rate": _training(validate.positive, "Learning rate.", kind=float),
-    "clip_norm": _training(validate.positive, "C, the clipping norm.", kind=float),
-    "sensitivity": _training(one_of("global", "local"), "global, or local (not DP)."),
+    "learning_rate": _training(validate.positive, "Learning rate."),
+    "clip_norm": _training(validate.positive, "C, the clipping norm."),
+    "sensitivity": _training(one_of("global", "local"), "global, or local (not DP).", kind=str),
     "optimizer": _training(one_of("sgd", "adam")),
     "momentum": _training(validate.below_one),
     "loss": _training(one_of("cross-entropy", "squared-error", "binary-cross-entropy")),
@@ -127,15 +125,11 @@ WORDS: Mapping[str, Word] = {
         one_of(*FOR_TRIALS),
         f"Of the lower bound: {', '.join(FOR_TRIALS)}; {USUAL_METHOD} if not given.",
     ),
-    "confidence": Word(validate.inner_probability, "Of the lower bound [0.95].", float),
+    "confidence": Word(_share, "Of the lower bound [0.95].", float),
     "assume": Word(one_of(*ASSUMABLE), "Accept an assumption that the method rests on: gaussian."),
-    "belief": Word(validate.inner_probability, "For di: the belief that counts [0.9].", float),
-    "belief_prior": Word(validate.inner_probability, "For di: belief before looking [0.5].", float),
-    "seed": Word(
-        lambda _, seed: check_seed(seed),
-        "Random seed of the whole audit; not for a model that you release.",
-        int,
-    ),
+    "belief": Word(_share, "For di: the belief that counts [0.9].", float),
+    "belief_prior": Word(_share, "For di: belief before looking [0.5].", float),
+    "seed": Word(_seed, "Random seed of the whole audit; not for a model that you release.", int),
     "device": Word(_text, "cpu or cuda."),
     "memory": Word(validate.positive, "GB that training may take [2].", float),
 }
