@@ -1,6 +1,7 @@
 """What happened in an audit: what the run has kept, and nothing else."""
 
 import json
+import math
 import subprocess
 import sys
 
@@ -37,6 +38,8 @@ def test_the_record_is_what_the_run_has_kept(name):
     inside = arrays["in_world"]
     np.testing.assert_array_equal(record.played.in_scores, arrays["score"][inside])
     np.testing.assert_array_equal(record.played.out_scores, arrays["score"][~inside])
+    assert math.isfinite(record.verdict.allowed) == (name != "no-limit")
+    assert all(isinstance(bound.epsilon, float) for bound in record.bounds)
     if "log_ratio" in arrays:
         np.testing.assert_array_equal(record.played.log_ratio, arrays["log_ratio"])
         np.testing.assert_array_equal(record.played.sensitivity, arrays["sensitivity"])
