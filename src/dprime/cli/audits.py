@@ -19,27 +19,7 @@ from dprime.audit.estimators.base import LowerBound
 from dprime.audit.lower import USUAL_METHOD, lower_bound
 from dprime.audit.record import AuditRecord
 from dprime.audit.words import SEVERAL, WORDS, audits_in, merged, seed_in, words_in
-from dprime.cli.options import (
-    FOLDER,
-    Address,
-    AsJson,
-    FailOn,
-    TimeLimit,
-    Where,
-    Workers,
-    backend_asked,
-    check_fail_on,
-    check_torch,
-    exit_on,
-    free_path,
-    interruptible,
-    look_here,
-    number_option,
-    text_option,
-    typed,
-    whole,
-    with_options,
-)
+from dprime.cli import options
 from dprime.cli.tables import plain_table
 from dprime.metrics import Reading
 from dprime.plain import to_json
@@ -58,43 +38,47 @@ Text = str | None
 
 OPTIONS = {
     **{
-        name: (text_option if word.kind is str else number_option)(word.help)
+        name: (options.text_option if word.kind is str else options.number_option)(word.help)
         for name, word in WORDS.items()
         if word.help
     },
-    "column": text_option("For attribute: the column, by name or index, or a one-hot group [0]."),
-    "values": text_option(
+    "column": options.text_option(
+        "For attribute: the column, by name or index, or a one-hot group [0]."
+    ),
+    "values": options.text_option(
         "For attribute: two values of it in the data's own scaling, as 0.2,0.8, or two categories, "
         "as Female,Male; else its least and largest, or its first two."
     ),
-    "seed_from": text_option("Take the seed of this run, to repeat it; no text shows a seed."),
-    "out": text_option("The run's file, or the folder of several; else in runs/."),
+    "seed_from": options.text_option(
+        "Take the seed of this run, to repeat it; no text shows a seed."
+    ),
+    "out": options.text_option("The run's file, or the folder of several; else in runs/."),
 }
 READ: Mapping[type, Callable[[str, str], Any]] = {
     str: lambda _, text: text,
     float: validate.parse,
-    int: whole,
+    int: options.whole,
 }
 
 
-@with_options(OPTIONS, before="backend")
+@options.with_options(OPTIONS, before="backend")
 def audit(
     file: Annotated[
         Path | None,
         typer.Argument(help="A TOML file, of one audit or several; options override it."),
     ] = None,
-    backend: Where = "here",
-    workers: Workers = None,
-    address: Address = None,
-    time_limit: TimeLimit = None,
-    fail_on: FailOn = "refuted",
-    as_json: AsJson = False,
+    backend: options.Where = "here",
+    workers: options.Workers = None,
+    address: options.Address = None,
+    time_limit: options.TimeLimit = None,
+    fail_on: options.FailOn = "refuted",
+    as_json: options.AsJson = False,
     **words: Text,
 ) -> None:
     """Attack a training repeatedly to test its claim. Exit code 1 if the claim is refuted."""
-    check_fail_on(fail_on)
-    check_torch("an audit")
-    given, values = typed(words), {} if file is None else words_in(file)
+    options.check_fail_on(fail_on)
+    options.check_torch("an audit")
+    given, values = options.typed(words), {} if file is None else words_in(file)
     if seed_from := given.pop("seed_from", None):
         if "seed" in given:
             wanted, remedy = "given without --seed", "leave one of them out"
@@ -103,7 +87,7 @@ def audit(
             values["seed"] = other.seed
     out = given.pop("out", None)
     if SEVERAL in values:
-        folder = Path(out or Path(FOLDER) / (file.stem if file else SEVERAL))
+        folder = Path(out or Path(options.FOLDER) / (file.stem if file else SEVERAL))
         configs = {
             name: _resolved({**seed_in(folder / f"{name}.run"), **each}, given)
             for name, each in audits_in(values).items()
@@ -115,15 +99,15 @@ def audit(
             told = f"{name}: {certified}" if name else certified
             Console(stderr=True).print(told, highlight=False, soft_wrap=True)
     config = next(iter(configs.values()))
-    where = backend_asked(backend, workers, address, time_limit, config.device)
+    where = options.backend_asked(backend, workers, address, time_limit, config.device)
     if SEVERAL in values:
         from dprime.cli.batches import finish_batch  # noqa: PLC0415  it needs PyTorch
 
-        exit_on(finish_batch(configs, folder, where, as_json), fail_on)
+        options.exit_on(finish_batch(configs, folder, where, as_json), fail_on)
         return
     from dprime.audit.audits import begin  # noqa: PLC0415  it needs PyTorch
 
-    path = Path(out) if out else free_path(config.adversary, config.data)
+    path = Path(out) if out else options.free_path(config.adversary, config.data)
     finish_audit(path, lambda: begin(config, path, backend=where), as_json, fail_on)
 
 
@@ -149,23 +133,23 @@ def _attribute(adversary: object, column: Text, values: Text) -> dict[str, Any]:
         if text is not None and adversary != "attribute":
             wanted, remedy = "left out for other adversaries", "give --adversary attribute"
             raise validate.invalid_value(name, text, wanted, remedy)
-    options: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     if column is not None:
         parts = [part.strip() for part in column.split(",")]
-        options["columns"] = [int(part) if part.isdecimal() else part for part in parts]
+        found["columns"] = [int(part) if part.isdecimal() else part for part in parts]
     if values is not None:
-        options["values"] = [part.strip() for part in values.split(",")]
-    return options
+        found["values"] = [part.strip() for part in values.split(",")]
+    return found
 
 
 def finish_audit(path: Path, run: Callable[[], AuditRecord], as_json: bool, fail_on: str) -> None:
     """Run, and print the answer; an interrupted run says how to go on."""
-    look_here()
-    with interruptible(path):
+    options.look_here()
+    with options.interruptible(path):
         record = run()
     if as_json:
         print(json.dumps({"run": str(path), **record.to_dict()}, indent=2, allow_nan=False))
-        exit_on([record.verdict.outcome], fail_on)
+        options.exit_on([record.verdict.outcome], fail_on)
         return
     console = Console(highlight=False)
     console.print(audit_table(record))
@@ -179,7 +163,7 @@ def finish_audit(path: Path, run: Callable[[], AuditRecord], as_json: bool, fail
     for line in worker_lines(workers) if len(workers) > 1 else ():
         console.print(line, style="dim")
     console.print(f"Kept in {path}.", style="dim")
-    exit_on([record.verdict.outcome], fail_on)
+    options.exit_on([record.verdict.outcome], fail_on)
 
 
 def audit_table(record: AuditRecord) -> Table:
@@ -239,25 +223,26 @@ ROWS = {
 WORLDS = {"in": "in", "out": "out", "1": "in", "0": "out"}
 
 
+OF_BOUND = {
+    **{name: OPTIONS[name] for name in ("delta", "confidence")},
+    "method": options.text_option(
+        f"Of the lower bound: {', '.join(ESTIMATORS)}; {USUAL_METHOD} if not given."
+    ),
+}
+
+
+@options.with_options(OF_BOUND, before="as_json")
 def bound(
     scores: Annotated[
         Path, typer.Argument(help="CSV with the columns score (members high) and world (in, out).")
     ],
-    delta: Annotated[Text, number_option("δ at which ε is read [1e-5].")] = None,
-    confidence: Annotated[Text, number_option("Of the lower bound [0.95].")] = None,
-    method: Annotated[
-        Text,
-        text_option(f"Of the lower bound: {', '.join(ESTIMATORS)}; {USUAL_METHOD} if not given."),
-    ] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
+    **given: Text,
 ) -> None:
     """Bound ε from below by your attack's scores, each row a training (or a canary) of its own."""
     inside, outside = read_scores(scores)
-    given = {"delta": delta, "confidence": confidence}
-    options: dict[str, Any] = {
-        name: validate.parse(name, text) for name, text in given.items() if text is not None
-    }
-    found = lower_bound(inside, outside, method=method or USUAL_METHOD, **options)
+    numbers: dict[str, Any] = options.numbers_given(given, ("delta", "confidence"))
+    found = lower_bound(inside, outside, method=given["method"] or USUAL_METHOD, **numbers)
     if as_json:
         print(json.dumps({found.method: _bound_json(found)}, indent=2))
         return

@@ -17,16 +17,7 @@ from dprime.audit.planner import plan as make_plan
 from dprime.audit.power import METHODS
 from dprime.audit.words import WORDS
 from dprime.bounds import mu_from_epsilon
-from dprime.cli.options import (
-    AsJson,
-    number_option,
-    number_options,
-    numbers_given,
-    text_option,
-    typed,
-    whole,
-    with_options,
-)
+from dprime.cli import options
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from dprime.metrics import Reading
@@ -46,32 +37,34 @@ PLANNING = {
 }
 """What `dprime audit` has no option for, or another meaning."""
 
+PLANNED = ("strength", "confidence", "power", "reach")
+
 OPTIONS = {
-    "epsilon": number_option("The claim: ε at --delta, of Gaussian noise in full batches."),
-    **number_options(TRAINING),
-    "adjacency": text_option("add-remove, zero-out or replace."),
-    "delta": number_option("δ of the ε [1e-5]."),
-    "metric": text_option(WORDS["metric"].help),
-    **number_options({name: WORDS[name].help for name in CONDITIONS}),
-    "method": text_option(
+    "epsilon": options.number_option("The claim: ε at --delta, of Gaussian noise in full batches."),
+    **options.number_options(TRAINING),
+    "adjacency": options.text_option("add-remove, zero-out or replace."),
+    "delta": options.number_option("δ of the ε [1e-5]."),
+    "metric": options.text_option(WORDS["metric"].help),
+    **options.number_options({name: WORDS[name].help for name in CONDITIONS}),
+    "method": options.text_option(
         f"Of the lower bound: {', '.join(METHODS)}; {USUAL_METHOD} if not given."
     ),
-    **number_options({"confidence": "Of the bound [0.95].", **PLANNING}),
+    **options.number_options({"confidence": "Of the bound [0.95].", **PLANNING}),
 }
 
 
-@with_options(OPTIONS, before="as_json")
-def plan(as_json: AsJson = False, **words: str | None) -> None:
+@options.with_options(OPTIONS, before="as_json")
+def plan(as_json: options.AsJson = False, **words: str | None) -> None:
     """Compute how many trials an audit needs to refute a claim."""
-    given = typed(words)
+    given = options.typed(words)
     delta = validate.parse("delta", given.get("delta", "1e-5"))
     claim = _claim(given, delta)
-    at = numbers_given(words, ("delta", *CONDITIONS))
+    at = options.numbers_given(words, ("delta", *CONDITIONS))
     if "epsilon" in given and given.get("metric") != "epsilon":
         at.pop("delta", None)  # it belongs to the claim
     asked = criterion_from(given.get("metric", "curve"), at)
-    options: dict[str, Any] = numbers_given(words, ("strength", "confidence", "power", "reach"))
-    made = make_plan(claim, metric=asked, method=given.get("method", USUAL_METHOD), **options)
+    asked_for: dict[str, Any] = options.numbers_given(words, PLANNED)
+    made = make_plan(claim, metric=asked, method=given.get("method", USUAL_METHOD), **asked_for)
     limits = _limits(given.get("trials"), delta, made.confidence)
     audit = _command(made, given)
     if as_json:
@@ -106,7 +99,7 @@ def _claim(given: Mapping[str, str], delta: float) -> TradeOff:
     claims = {name: given.get(name) for name in ("epsilon", "noise_multiplier")}
     remedy = "give --epsilon, or --noise-multiplier and --steps"
     if validate.exactly_one(", ".join(claims), claims, remedy) == "noise_multiplier":
-        numbers = numbers_given(given, [name for name in TRAINING if name in given])
+        numbers = options.numbers_given(given, [name for name in TRAINING if name in given])
         return DPSGD(**{"sample_rate": 1.0, **numbers}).curve(given.get("adjacency"))  # type: ignore[arg-type]
     for name in ("sample_rate", "steps", "adjacency"):
         if name in given:
@@ -120,7 +113,7 @@ def _limits(trials: str | None, delta: float, confidence: float) -> dict[str, fl
     """What a number of trials can show at all, where that is finite."""
     if trials is None:
         return {}
-    count = whole("trials", trials)
+    count = options.whole("trials", trials)
     limits = {
         "largest_epsilon": largest_epsilon(count, delta=delta, confidence=confidence),
         "epsilon_limit": epsilon_limit(count, delta=delta, confidence=confidence),

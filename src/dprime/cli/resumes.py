@@ -9,18 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from dprime import validate
-from dprime.cli.options import (
-    Address,
-    AsJson,
-    FailOn,
-    TimeLimit,
-    Where,
-    Workers,
-    backend_asked,
-    check_fail_on,
-    check_torch,
-    exit_on,
-)
+from dprime.cli import options
 from dprime.cli.tables import show
 from dprime.runs.run import Run
 
@@ -30,20 +19,20 @@ EARLIER = ("of an earlier one", "of this version of dprime", "infer again")
 
 def resume(
     run: Annotated[Path, typer.Argument(help="The run's file.")],
-    backend: Where = "here",
-    workers: Workers = None,
-    address: Address = None,
-    time_limit: TimeLimit = None,
-    fail_on: FailOn = "refuted",
-    as_json: AsJson = False,
+    backend: options.Where = "here",
+    workers: options.Workers = None,
+    address: options.Address = None,
+    time_limit: options.TimeLimit = None,
+    fail_on: options.FailOn = "refuted",
+    as_json: options.AsJson = False,
 ) -> None:
     """Go on with a run where it was left; no finished block is played again."""
-    check_fail_on(fail_on)
-    check_torch("an audit")
+    options.check_fail_on(fail_on)
+    options.check_torch("an audit")
     with Run.open(run, verify=False) as opened:
         kind, request = opened.kind, opened.request
     device = "auto" if request is None else request["device"]
-    where = backend_asked(backend, workers, address, time_limit, device)
+    where = options.backend_asked(backend, workers, address, time_limit, device)
     if kind == "audit":
         from dprime.audit.audits import resume as go_on  # noqa: PLC0415  it needs PyTorch
         from dprime.cli.audits import finish_audit  # noqa: PLC0415
@@ -56,7 +45,7 @@ def resume(
             raise validate.invalid_input("run", *EARLIER)
         from dprime.cli.inferences import finish_inference  # noqa: PLC0415
 
-        exit_on([finish_inference(request, run, where, as_json).verdict], fail_on)
+        options.exit_on([finish_inference(request, run, where, as_json).verdict], fail_on)
     else:
         from dprime.cli.frontiers import finish_frontier  # noqa: PLC0415
 
