@@ -10,17 +10,8 @@ import numpy as np
 import scipy
 
 from dprime import validate
+from dprime.audit import planner
 from dprime.audit.estimators.base import ASSUMABLE, LowerBound, checked_claim
-from dprime.audit.planner import (
-    POWER,
-    TWICE,
-    Criterion,
-    above,
-    claimed_index,
-    detectable,
-    refuting_trials,
-    vacuous,
-)
 from dprime.audit.power import METHODS, MOST_TRIALS
 from dprime.curve import LowerCurve, TradeOff
 from dprime.metrics import Reading, audited
@@ -72,7 +63,7 @@ class Verdict:
         return self.outcome == "refuted"
 
 
-def judge(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Verdict:
+def judge(bound: LowerBound, claim: TradeOff, metric: planner.Criterion) -> Verdict:
     """Whether a lower bound refutes a claim, by one metric or by the whole curve.
 
     By "curve" the claim is refuted where any point of the lower curve lies above the claimed one.
@@ -91,7 +82,7 @@ def judge(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Verdict:
     """
     by = _by(metric, bound, checked_claim(claim))
     reached, allowed = bound.value(by), by.value(claim)
-    exceeded = reached > above(allowed)
+    exceeded = reached > planner.above(allowed)
     found = _Outcome("refuted", "the claim is refuted.")
     if not (exceeded and bound.decides):
         found = _not_refuted(bound, claim, metric, exceeded)
@@ -115,7 +106,9 @@ class _Outcome(NamedTuple):
     power_known: bool = True
 
 
-def _not_refuted(bound: LowerBound, claim: TradeOff, metric: Criterion, exceeded: bool) -> _Outcome:
+def _not_refuted(
+    bound: LowerBound, claim: TradeOff, metric: planner.Criterion, exceeded: bool
+) -> _Outcome:
     """What an audit that refutes nothing would have noticed, and what follows for its outcome."""
     # The power of a method is known with its default options; with lost trials only the band's is.
     known = bound.usual and bound.method in METHODS and (bound.method == "band" or not bound.lost)
@@ -123,32 +116,29 @@ def _not_refuted(bound: LowerBound, claim: TradeOff, metric: Criterion, exceeded
     if not bound.decides:
         because = "exceeds the claim but does not" if exceeded else "could not"
         why = f"this bound {because} refute it. {_why_not(bound)}"
-    elif vacuous(claim, metric):
+    elif planner.vacuous(claim, metric):
         why = "the claim allows everything by this measure."
     elif not known:
         why = "it is not known what this audit would have noticed."
     if why is not None:
         return _Outcome("inconclusive", f"inconclusive, because {why}", power_known=known)
-    method, count = bound.method, min(bound.trials)
-    detects = detectable(
-        claim,
-        metric,
-        method=method,
-        confidence=bound.confidence,
-        trials=count,
-        lost=min(bound.lost, count),
-    )
-    looked_for = TWICE * claimed_index(claim, metric)
+    count, asked = min(bound.trials), {"method": bound.method, "confidence": bound.confidence}
+    lost = min(bound.lost, count)
+    detects = planner.detectable(claim, metric, trials=count, lost=lost, **asked)
+    looked_for = planner.TWICE * planner.claimed_index(claim, metric)
     noticed = "They could not refute it at all."
     if detects is not None:
         noticed = (
-            f"With {100 * POWER:g} % power this audit would have noticed an attacker whose true "
-            f"advantage is {round_up(_advantage(detects), 3)} or more, if its scores are Gaussian."
+            f"With {100 * planner.POWER:g} % power this audit would have noticed an attacker whose "
+            f"true advantage is {round_up(_advantage(detects), 3)} or more, if its scores are "
+            "Gaussian."
         )
         if detects <= looked_for:
             words = f"the claim is not refuted, which does not prove it. {noticed}"
             return _Outcome("not refuted", words, detects)
-    trials = refuting_trials(claim, metric, method, bound.confidence, POWER, looked_for)
+    trials = planner.refuting_trials(
+        claim, metric, power=planner.POWER, d_prime=looked_for, **asked
+    )
     twice = f"{twice_as_strong(claim)}, a true advantage of {_advantage(looked_for):.3g}"
     if not looked_for:
         more = "By this measure the claim allows no more than blind guessing reaches."
