@@ -62,6 +62,9 @@ def test_a_run_that_is_not_concluded_says_how_to_go_on(tmp_path):
         record_of(run("unfinished"))
     with pytest.raises(ValueError, match=r"of another version: dprime resume old\.run"):
         record_of(run("old"))
+    Run.create(tmp_path / "b.run", "frontier", {}, blocks=2).close()
+    with pytest.raises(ValueError, match=r"run must be that of an audit, but it is .* frontier"):
+        record_of(tmp_path / "b.run")
     settings = {"trainer": {"model": "m"}, "trials": 3, "seed": 1}
     Run.create(tmp_path / "a.run", "audit", settings, blocks=2).close()
     with pytest.raises(ValueError, match=r"call dprime\.audit\.audit again with the same path"):

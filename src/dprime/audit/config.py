@@ -161,11 +161,7 @@ adversary?
     @classmethod
     def of(cls, run: Run) -> AuditConfig:
         """The configuration that a run was begun with, by names where it has them."""
-        if run.kind != "audit":
-            shown, name = f"that of another kind, {run.kind}", run.path.name
-            remedy = f"dprime resume {name} goes on with it, and dprime report {name} shows it"
-            raise validate.invalid_input("run", shown, "that of an audit", remedy)
-        return cls.from_dict(run.request or run.config)
+        return cls.from_dict(words_of(run))
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> AuditConfig:
@@ -244,6 +240,15 @@ adversary?
         training = {**self.training, "noise_multiplier": solved.noise_multiplier}
         chosen_for = {**target, "delta": delta}
         return dataclasses.replace(self, claim=solved, chosen_for=chosen_for, training=training)
+
+
+def words_of(run: Run) -> Mapping[str, Any]:
+    """What the file of an audit's run says of its configuration."""
+    if run.kind != "audit":
+        shown, name = f"that of another kind, {run.kind}", run.path.name
+        remedy = f"dprime resume {name} goes on with it, and dprime report {name} shows it"
+        raise validate.invalid_input("run", shown, "that of an audit", remedy)
+    return run.request or run.config
 
 
 def _checked(words: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dprime import validate
 from dprime._lazy import load
 from dprime.audit.claim import Claim, replace_curve
-from dprime.audit.config import AuditConfig
+from dprime.audit.config import AuditConfig, words_of
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.verdict import Verdict
 from dprime.metrics import METRICS, Reading
@@ -314,10 +314,10 @@ def _in_tuples(value: Any) -> Any:
 
 def _concluded(run: Run) -> dict[str, Any]:
     """The run's result; refused where there is none, or one of an earlier version."""
-    kept = run.result
+    kept, words = run.result, words_of(run)
     if kept is not None and "rows" in kept:
         return kept
-    in_python = isinstance((run.request or run.config).get("trainer"), Mapping)
+    in_python = isinstance(words.get("trainer"), Mapping)
     again = "call dprime.audit.audit again with the same path"
     remedy = again if in_python else f"dprime resume {run.path.name}"
     if kept is not None:
