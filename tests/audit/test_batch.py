@@ -29,6 +29,7 @@ def test_what_is_common_and_what_is_not():
     [
         ({"name": "a"}, "audits must be a list of tables, but it is .*: begin each with"),
         ([3], "audits must be a list of tables"),
+        ([], "audits must be a list of tables"),
         ([{}], "name must be letters, digits, spaces"),
         ([{"name": "../a"}], r"name must be letters, digits, spaces .* but it is '\.\./a'"),
         ([{"name": "a"}, {"name": "a"}], r"name must be of one of \[\[audits\]\] only"),

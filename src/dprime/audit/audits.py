@@ -104,11 +104,7 @@ def begin(
 
 
 def resume(
-    path: str | Path,
-    *,
-    backend: Backend | None = None,
-    progress: bool | None = None,
-    split: Split | None = None,
+    path: str | Path, *, backend: Backend | None = None, progress: bool | None = None
 ) -> AuditRecord:
     """Go on with a run, and conclude; a finished block is not played again."""
     with Run.open(path) as run:
@@ -120,8 +116,8 @@ def resume(
             )
             shown = "one that was begun in Python, with objects that have no name"
             raise validate.invalid_input("run", shown, "begun by dprime audit", remedy)
-        target = target_of(config, split)
-        return play(run, config, adversary_of(config), target, backend=backend, progress=progress)
+        attacker, target = adversary_of(config), target_of(config)
+        return play(run, config, attacker, target, backend=backend, progress=progress)
 
 
 def adversary_of(config: AuditConfig) -> Adversary:

@@ -167,7 +167,8 @@ def audits_in(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     What stands above the audits is common to them; in its own table each says what it has instead.
     """
     listed = values[SEVERAL]
-    if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed):
+    tables = isinstance(listed, list) and all(isinstance(each, Mapping) for each in listed)
+    if not tables or not listed:
         remedy = f"begin each with [[{SEVERAL}]]"
         raise validate.invalid_value(SEVERAL, listed, "a list of tables", remedy)
     common = {name: value for name, value in values.items() if name != SEVERAL}
