@@ -23,12 +23,15 @@ from dprime.text import round_up
 from games import IMAGES, Constant, engine_setting
 
 ADVANTAGE = Reading("advantage")
-WEAK = GDP(0.1)
-CLAIM = GDP(1.0)
+WEAK, CLAIM = GDP(0.1), GDP(1.0)
 
 
 def small(**options):
     return engine_setting(**{"noise_multiplier": 2.0, "records": 6, **options})
+
+
+def own(function, **options):
+    return AttackTarget(FunctionTrainer(function), IMAGES.train.take(range(4)), **options)
 
 
 # The verdict --------------------------------------------------------------------------------------
@@ -41,38 +44,33 @@ def test_a_correct_training_is_not_refuted_and_a_claim_too_strong_is(adjacency):
     assert right.verdict.outcome == "not refuted"
     assert right.claim.mechanism == DPSGD(2.0, 1.0, 4)
     assert right.claim.curve.advantage() == DPSGD(2.0, 1.0, 4).curve(adjacency).advantage()
-    claim = GDP(0.1, adjacency=adjacency)
-    strong = audit("malicious-dataset", target, claim=claim, **asked)
+    strong = audit("malicious-dataset", target, claim=GDP(0.1, adjacency=adjacency), **asked)
     assert strong.verdict.outcome == "refuted"
     assert strong.verdict.reached == right.verdict.reached > TradeOff.gaussian(0.1).advantage()
-    assert "the claim is refuted" in strong.sentence
     np.testing.assert_array_equal(strong.played.in_scores, right.played.in_scores)
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        {},
-        {"criterion": Reading("tpr", {"fpr": 0.1})},
-        {"method": Band()},
+        {"criterion": Reading("tpr", {"fpr": 0.1}), "method": Band()},
         {"criterion": ADVANTAGE, "method": "gaussian", "confidence": 0.9, "assume": "gaussian"},
-        {"criterion": ADVANTAGE, "method": "clopper-pearson"},
+        {},
     ],
-    ids=["usual", "tpr", "an estimator", "gaussian", "clopper-pearson"],
+    ids=["an estimator", "gaussian", "usual"],
 )
 def test_criteria_and_methods(asked):
-    target, curve = small(noise_multiplier=0.7), "criterion" not in asked
+    target = small(noise_multiplier=0.7)
     for claim, outcome in ((None, "not refuted"), (WEAK, "refuted")):
         found = audit("malicious-dataset", target, claim=claim, trials=200, **asked)
         assert found.verdict.outcome == outcome
         assert found.verdict.confidence == asked.get("confidence", 0.95)
         methods = [bound.method for bound in found.bounds]
         assert sorted(methods) == ["band", "bayesian", "clopper-pearson", "gaussian"]
-        assert methods[0] == found.method.method
         first, *others = found.rows
         assert (first.reached, first.allowed) == (found.verdict.reached, found.verdict.allowed)
         assert Reading(first.name, first.conditions) == found.verdict.metric
-        assert curve or found.verdict.metric == asked["criterion"]
+        assert found.verdict.metric == asked.get("criterion", found.verdict.metric)
         scores = found.played.in_scores, found.played.out_scores
         band = lower_bound(*scores, confidence=found.config.confidence)
         for row in others:
@@ -82,30 +80,25 @@ def test_criteria_and_methods(asked):
         assert len({(row.name, *row.conditions.items()) for row in found.rows}) == len(found.rows)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"method": Steinke()}, "method must be one of clopper-pearson, band, gaussian, bayesian"),
-        ({"metric": "advantage"}, "options must be known names, but it is 'metric'"),
-        ({"confidence": 1.0}, "confidence must be strictly between 0 and 1, but it is 1.0"),
-        ({"trials": 0}, "trials must be at least 1, but it is 0"),
-        ({"claim": TradeOff.gaussian(1.0)}, "claim must be a mechanism, but it is of type TradeO"),
-        ({"claim": GDP(1.0, adjacency="replace")}, "adjacency must be 'replace' for this GDP"),
-        ({"claim": GDP()}, "mu must be given to compute a curve"),
-        ({"target": small(noise_multiplier=0.0)}, "no certified curve, it is not private"),
-        (
-            {"target": AttackTarget(FunctionTrainer(len), IMAGES.train.take(range(4)))},
-            "claim must be given for a training function of your own",
-        ),
-        (
-            {"target": small(sensitivity="local", adjacency="replace", sample_rate=0.3)},
-            "claim must be given for local sensitivity",
-        ),
-    ],
-    ids=lambda value: str(value)[:50],
-)
-def test_what_is_refused_before_any_trial(options, message, tmp_path):
-    given = {"target": small(), "trials": 3, "path": tmp_path / "a.run", **options}
+REFUSED = {
+    "method must be one of": {"method": Steinke()},
+    "options must be known names, but it is 'metric'": {"metric": "advantage"},
+    "confidence must": {"confidence": 1.0},
+    "trials must": {"trials": 0},
+    "claim must be a mechanism": {"claim": TradeOff.gaussian(1.0)},
+    "adjacency must be 'replace'": {"claim": GDP(1.0, adjacency="replace")},
+    "mu must be given": {"claim": GDP()},
+    "no certified curve": {"target": small(noise_multiplier=0.0)},
+    "claim must be given for a training function": {"target": own(len)},
+    "claim must be given for local sensitivity": {
+        "target": small(sensitivity="local", adjacency="replace", sample_rate=0.3)
+    },
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_is_refused_before_any_trial(message, tmp_path):
+    given = {"target": small(), "trials": 3, "path": tmp_path / "a.run", **REFUSED[message]}
     with pytest.raises(InputError, match=message):
         audit("api-access", **given)
     assert list(tmp_path.iterdir()) == []
@@ -115,17 +108,14 @@ def test_what_is_refused_before_any_trial(options, message, tmp_path):
 
 
 class Stopped(Game):
-    """Ctrl-C in the middle of a block."""
-
     def play(self, block):
         if block == 2:
             raise KeyboardInterrupt
         return super().play(block)
 
 
-@pytest.mark.parametrize("name", ["di", "malicious-dataset", "static-poisoning"])
-def test_interrupted_and_resumed_gives_the_same(name, tmp_path, monkeypatch):
-    adversary = StaticPoisoning(shadows=5, outliers=1) if name == "static-poisoning" else name
+@pytest.mark.parametrize("adversary", ["di", StaticPoisoning(shadows=5, outliers=1)])
+def test_interrupted_and_resumed_gives_the_same(adversary, tmp_path, monkeypatch):
     options = {"trials": 20, "block": 10}
     whole = audit(adversary, small(), **options)
     path = tmp_path / "a.run"
@@ -151,7 +141,6 @@ def killed(*_):
 
 @pytest.mark.parametrize("concluded", [True, False])
 def test_a_finished_run_is_neither_played_nor_crafted_again(concluded, tmp_path, monkeypatch):
-    """Static poisoning trains shadow models to craft with; a kill may come before the result."""
     path, adversary = tmp_path / "a.run", StaticPoisoning(shadows=5, outliers=1)
     first = audit(adversary, small(), trials=10, path=path if concluded else None)
     if not concluded:
@@ -167,8 +156,14 @@ def test_a_finished_run_is_neither_played_nor_crafted_again(concluded, tmp_path,
     assert counted == []
 
 
+class FailsFirst(Game):
+    def play(self, block):
+        if block == 0:
+            raise RuntimeError("no luck")
+        return super().play(block)
+
+
 def test_a_bar_counts_the_trials_and_says_what_they_show_so_far(tmp_path, monkeypatch):
-    """It does not read all blocks at each block."""
     real, read, told = Run.arrays, [], []
 
     @contextmanager
@@ -192,60 +187,35 @@ def test_a_bar_counts_the_trials_and_says_what_they_show_so_far(tmp_path, monkey
     told.clear()
     audit("malicious-dataset", small(), **options)
     assert told == []  # nothing is left to be played
-
-
-DIFFERENT = {
-    "adversary": ("api-access", {}, {}),
-    "options": (MaliciousDataset(copies=2), {}, {}),
-    "records": ("malicious-dataset", {"records": 5}, {}),
-    "adjacency": ("malicious-dataset", {"adjacency": "replace"}, {}),
-    "trials": ("malicious-dataset", {}, {"trials": 5}),
-    "block": ("malicious-dataset", {}, {"block": 3}),
-    "seed": ("malicious-dataset", {"seed": 4}, {}),
-    "record": ("malicious-dataset", {"record": 1}, {}),
-    "trainer": ("malicious-dataset", {"learning_rate": 0.3}, {}),
-    "claim": ("malicious-dataset", {}, {"claim": WEAK}),
-    "method": ("malicious-dataset", {}, {"method": Band(ratio=2.0)}),
-    "contents": ("malicious-dataset", {"pool": IMAGES.test.take([7])}, {}),
-}
+    monkeypatch.setattr("dprime.audit.audits.Game", FailsFirst)
+    audit("malicious-dataset", small(), trials=20, block=20)
+    assert ("malicious data set", 0) in told
 
 
 def test_another_configuration_on_the_same_path_is_refused(tmp_path):
-    path = tmp_path / "a.run"
-    audit("malicious-dataset", small(), trials=4, block=4, path=path)
-    before = path.read_bytes()
-    for different, (adversary, changed, options) in DIFFERENT.items():
-        given = {"trials": 4, "block": 4, "path": path, **options}
+    path, target = tmp_path / "a.run", small()
+    asked = {"adversary": "malicious-dataset", "target": target, "trials": 4, "block": 4}
+    audit(**asked, path=path)
+    before, data = path.read_bytes(), target.dataset
+    swapped = Dataset(data.name, data.records[::-1], data.labels[::-1], data.kind, data.classes)
+    for different, change in {
+        "options": {"adversary": MaliciousDataset(copies=2)},
+        "seed": {"target": dataclasses.replace(target, seed=4)},
+        "trainer": {"target": small(learning_rate=0.3)},
+        "claim": {"claim": WEAK},
+        "method": {"method": Band(ratio=2.0)},
+        "contents": {"target": dataclasses.replace(target, dataset=swapped)},
+    }.items():
         message = f"a.run must be of the same settings .* but it is of .*{different}"
         with pytest.raises(InputError, match=message):
-            audit(adversary, small(**changed), **given)
+            audit(**asked | change, path=path)
         assert path.read_bytes() == before
-
-
-def test_other_records_under_the_same_name_are_refused(tmp_path):
-    """Blocks of two data sets must not end up in one answer."""
-    path, target = tmp_path / "a.run", small()
-    audit("di", target, trials=4, path=path)
-    data = target.dataset
-    swapped = Dataset(data.name, data.records[::-1], data.labels[::-1], data.kind, data.classes)
-    with pytest.raises(InputError, match="another contents"):
-        audit("di", dataclasses.replace(target, dataset=swapped), trials=4, path=path)
-
-
-def test_another_versions_trials_are_not_gone_on_with(tmp_path, monkeypatch):
-    path = tmp_path / "a.run"
-    audit("api-access", own(Sometimes({13, 54})), claim=CLAIM, trials=30, path=path)
-    monkeypatch.setattr("dprime.__version__", "99.0")
-    with pytest.raises(InputError, match=r"run must be of dprime 99\.0, but it is begun by"):
-        audit("api-access", own(Sometimes(())), claim=CLAIM, trials=30, path=path)
 
 
 # What goes wrong ----------------------------------------------------------------------------------
 
 
 class Sometimes:
-    """A training function that fails at some calls."""
-
     def __init__(self, broken):
         self.broken, self.calls = broken, 0
 
@@ -256,22 +226,20 @@ class Sometimes:
         return Constant(np.random.default_rng(seed).normal())
 
 
-def own(function, **options):
-    return AttackTarget(FunctionTrainer(function), IMAGES.train.take(range(4)), **options)
-
-
-def test_blocks_that_fail_are_told(tmp_path):
+def test_blocks_that_fail_are_told_and_mended_by_the_same_version_only(tmp_path, monkeypatch):
     """Of 6 blocks of 10 trials the second one fails twice: 50 trials are left."""
     path = tmp_path / "a.run"
     found = audit("api-access", own(Sometimes({13, 54})), claim=CLAIM, trials=30, path=path)
     assert (found.blocks.blocks, found.blocks.failed) == (6, 1)
     assert (found.trials["in"], found.trials["out"]) == (25, 25)
-    words = "It rests on 50 trials; 1 of 6 blocks failed and count against the attacker, the last "
-    assert words in found.sentence
+    assert "It rests on 50 trials; 1 of 6 blocks failed and count against" in found.sentence
     assert "RuntimeError: no memory at call 54 (test_audits.py, line" in found.sentence
-    assert "raise RuntimeError(f" in found.blocks.last_error
     with Run.open(path) as run:
         assert run.pending() == [1]
+    with monkeypatch.context() as patched:
+        patched.setattr("dprime.__version__", "99.0")
+        with pytest.raises(InputError, match=r"run must be of dprime 99\.0, but it is begun by"):
+            audit("api-access", own(Sometimes(())), claim=CLAIM, trials=30, path=path)
     mended = audit("api-access", own(Sometimes(())), claim=CLAIM, trials=30, path=path)
     assert mended.blocks.complete
     assert mended.sentence.endswith("It rests on 60 trials.")
@@ -281,18 +249,14 @@ def same_error(dataset, seed):
     raise RuntimeError("no memory")
 
 
-@pytest.mark.parametrize(
-    ("adversary", "trials", "message"),
-    [
+def test_a_function_that_always_fails_says_why():
+    for adversary, trials, message in (
         ("api-access", 30, "blocks all failed with RuntimeError: no memory.*Fix this, then resume"),
         ("api-access", 3, "played at least in part.*failed with RuntimeError: no memory"),
         (StaticPoisoning(shadows=2), 3, "able to train the adversary's own.*RuntimeError: no mem"),
-    ],
-    ids=["many blocks", "one block", "while the adversary prepares"],
-)
-def test_a_function_that_always_fails_says_why(adversary, trials, message):
-    with pytest.raises(InputError, match=message):
-        audit(adversary, own(same_error), claim=CLAIM, trials=trials)
+    ):
+        with pytest.raises(InputError, match=message):
+            audit(adversary, own(same_error), claim=CLAIM, trials=trials)
 
 
 def exploding(dataset, seed):
@@ -311,15 +275,12 @@ def test_models_that_diverge_in_one_world_give_it_away():
     assert found.verdict.outcome == "refuted"
 
 
-@pytest.mark.parametrize("name", ["api-access", "static-poisoning"])
-def test_models_that_diverge_are_told(name):
-    """They have a score, which says nothing."""
+def test_models_that_diverge_in_both_have_a_score_that_says_nothing():
     target = small(learning_rate=3e38, model="dense-4", clip_norm=100.0)
-    found = audit(name, target, trials=10)
+    found = audit("static-poisoning", target, trials=10)
     assert found.trials["diverged"] == 20
     assert found.verdict.outcome == "inconclusive"
     assert "20 of the models had diverged; what that speaks for was settled" in found.sentence
-    assert found.identifiability is None
 
 
 @pytest.mark.slow
@@ -355,19 +316,16 @@ def ignores_its_seed(dataset, seed):
     return Constant(np.random.default_rng(5).normal() + 0.01 * len(dataset))
 
 
-@pytest.mark.parametrize("trials", [4, 60])
-def test_a_training_function_that_ignores_its_seed_is_refused(trials):
-    with pytest.raises(InputError, match=r"draws its random numbers.*it ignores the seed or adds"):
-        audit("api-access", own(ignores_its_seed), claim=CLAIM, trials=trials)
-
-
 def answers(dataset, seed):
     """Randomised response with its seed: a world may well give the same answer five times."""
     right = np.random.default_rng(seed).random() < 0.8
     return Constant(float((len(dataset) == 4) == right))
 
 
-def test_few_different_scores_are_no_reason_to_refuse(tmp_path, monkeypatch):
+def test_a_training_function_that_ignores_its_seed_is_refused(tmp_path, monkeypatch):
+    for trials in (4, 60):
+        with pytest.raises(InputError, match="it ignores the seed"):
+            audit("api-access", own(ignores_its_seed), claim=CLAIM, trials=trials)
     monkeypatch.chdir(tmp_path)
     for seed in range(4):
         assert audit("api-access", own(answers, seed=seed), claim=CLAIM, trials=60).blocks.complete
@@ -377,25 +335,19 @@ def test_few_different_scores_are_no_reason_to_refuse(tmp_path, monkeypatch):
 # What is shown ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["di", "malicious-dataset"])
-@pytest.mark.parametrize("noise", [2.0, 0.05], ids=["some noise", "hardly any"])
-def test_the_record_in_json(name, noise):
-    found = audit(name, small(noise_multiplier=noise), trials=40)
+@pytest.mark.parametrize(
+    ("name", "recipe"),
+    [("di", {"noise_multiplier": 0.05}), ("malicious-dataset", {"sensitivity": "local"})],
+)
+def test_the_record_in_json(name, recipe):
+    found = audit(name, small(**recipe), trials=40)
     shown = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert shown["verdict"]["outcome"] == found.verdict.outcome
-    assert shown["verdict"]["metric"]["name"] == "tpr"
     assert shown["trials"] == {"in": 40, "out": 40, "counted": [40, 40], "diverged": 0}
     assert "seed" not in shown["settings"]
     assert (shown["identifiability"] is None) == (name != "di")
-    assert found.label is None
-    assert found.sentence.endswith(" It rests on 80 trials.")
-
-
-@pytest.mark.parametrize("name", ["di", "malicious-dataset"])
-def test_local_sensitivity_is_labelled(name):
-    found = audit(name, small(sensitivity="local"), trials=20)
-    assert "The training is not DP: " in found.sentence
-    assert found.label.startswith("not DP")
+    local = "sensitivity" in recipe
+    assert (found.label is not None) == ("The training is not DP: " in found.sentence) == local
     assert found.caveats == ()
 
 
@@ -413,15 +365,16 @@ def test_the_numbers_of_bernau_et_al():
     assert sampled["epsilons"]["sensitivities"] is None
 
 
-def test_models_that_diverged_are_not_among_them(monkeypatch):
-    class Losing(Game):
-        def play(self, block):
-            found = super().play(block)
-            if block == 0:
-                found["log_ratio"][0, -1] = np.nan
-                found["score"][0], found["diverged"][0] = -np.inf, True
-            return found
+class Losing(Game):
+    def play(self, block):
+        found = super().play(block)
+        if block == 0:
+            found["log_ratio"][0, -1] = np.nan
+            found["score"][0], found["diverged"][0] = -np.inf, True
+        return found
 
+
+def test_models_that_diverged_are_not_among_them(monkeypatch):
     clean = audit("di", small(), trials=20, block=10).identifiability
     monkeypatch.setattr("dprime.audit.audits.Game", Losing)
     found = audit("di", small(), trials=20, block=10)
@@ -457,10 +410,8 @@ def test_scores_that_point_the_wrong_way_round_are_told_and_refute(monkeypatch):
 
 
 def test_a_training_that_the_accountant_does_not_certify_for_the_claim_is_told():
-    """The run keeps it, so that no report is without it."""
     found = audit("malicious-dataset", small(), claim=WEAK, trials=20)
     (told,) = found.caveats
     proved = DPSGD(2.0, 1.0, 4).curve().epsilon(1e-5)
     assert told.startswith(f"The accountant certifies ε = {round_up(proved)} at δ = 1e-05 for this")
     assert told in found.sentence
-    assert audit("malicious-dataset", small(), trials=20).caveats == ()

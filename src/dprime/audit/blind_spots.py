@@ -46,12 +46,5 @@ ENGINE = (
 
 
 def cannot_see(*, engine: bool) -> tuple[str, ...]:
-    """What an audit cannot see, in sentences.
-
-    Args:
-        engine: whether dprime's engine trains, and not a function of the user's own.
-
-    >>> len(cannot_see(engine=True)) > len(cannot_see(engine=False))
-    True
-    """
+    """What an audit cannot see, where dprime's engine trains or a function of the user's own."""
     return (*ENGINE, *ALWAYS) if engine else ALWAYS

@@ -1,4 +1,4 @@
-"""What an audit puts to the test: a mechanism, its curve, and what it says of replaced records."""
+"""What an audit puts to the test: a mechanism, its curve, and what the accountant says of both."""
 
 from __future__ import annotations
 
@@ -15,22 +15,17 @@ from dprime.halves import LARGEST_EXPONENT
 from dprime.mechanisms import DPSGD, Mechanism
 from dprime.metrics import MetricValue, Reading
 from dprime.registry import METRICS
+from dprime.text import round_up
 
-SAME = 1e-6
-"""Two computations of one curve differ by less, relatively, on any machine."""
+SAME = {"rel_tol": 1e-6, "abs_tol": 1e-12}
+"""Two computations of one curve differ by less on any machine."""
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """What was claimed, with the numbers of its curve at the time of the audit.
+    """What was claimed, with the numbers and points of its curve at the time of the audit.
 
-    Attributes:
-        mechanism: whose curve is claimed.
-        adjacency: that it is claimed for.
-        chosen_for: what the noise was chosen for.
-        metrics: numbers of the claimed curve, as `dprime risk` has them.
-        fpr: false-positive rates of the drawn curve.
-        tpr: true-positive rates of the drawn curve.
+    `chosen_for` is what the noise was chosen for; `metrics` are as `dprime risk` has them.
     """
 
     mechanism: Mechanism
@@ -70,46 +65,58 @@ class Claim:
         own, others = (dict(zip(c.fpr, c.tpr, strict=True)) for c in (self, other))
         # beside the common rates each run may keep the one at which it was decided
         return all(
-            rate in own and rate in others
-            and math.isclose(own[rate], others[rate], rel_tol=SAME, abs_tol=1e-12)
+            rate in own and math.isclose(own[rate], others.get(rate, math.nan), **SAME)
             for rate in DRAWN.tolist()
-        )  # fmt: skip
+        )
 
     def profile(self) -> list[MetricValue]:
         """The kept numbers with their titles and sentences, as `dprime risk` prints them."""
-        found = []
-        for name, kept in self.metrics.items():
-            reading = Reading(name, {each: kept[each] for each in METRICS[name].conditions})
-            value = math.inf if kept["value"] is None else float(kept["value"])
-            found.append(reading.valued(value))
-        return found
+        return [
+            Reading(name, {each: kept[each] for each in METRICS[name].conditions}).valued(
+                math.inf if kept["value"] is None else float(kept["value"])
+            )
+            for name, kept in self.metrics.items()
+        ]
 
 
 def replace_curve(mechanism: Mechanism, adjacency: str) -> TradeOff | None:
     """The certified curve for one person's record in place of another's, or None.
 
-    Args:
-        mechanism: what is claimed.
-        adjacency: of the claim. An (ε, δ) that was stated for add-remove or zero-out holds twice:
-            from the data with x to those without, and on to those with x'. The curve is that of
-            (ε, δ) composed with itself, F(F(FPR)) with F the smaller of δ + e^ε FPR and
-            1 - e^-ε (1 - δ - FPR).
+    An (ε, δ) that was stated for add-remove or zero-out holds twice: from the data with x to those
+    without, and on to those with x'. The curve is that of (ε, δ) composed with itself, F(F(FPR))
+    with F the smaller of δ + e^ε FPR and 1 - e^-ε (1 - δ - FPR).
 
     >>> curve = replace_curve(EpsilonDelta(1.0), "add-remove")
     >>> round(curve.epsilon(delta=1e-9), 6), round(curve.advantage(), 5)
     (2.0, 0.63212)
     """
-    if adjacency == "replace":
-        return mechanism.curve("replace")
-    if not isinstance(mechanism, EpsilonDelta):
+    if adjacency == "replace" or not isinstance(mechanism, EpsilonDelta):
         try:
             return mechanism.curve("replace")
-        except validate.InputError:
+        except validate.InputError:  # what was stated for another adjacency
             return None
     epsilon, delta = cast(float, mechanism.epsilon), mechanism.delta
     twice = min(1.0, delta + math.exp(min(epsilon, LARGEST_EXPONENT)) * delta)
     middle = 1.0 - math.exp(-epsilon) * (1.0 - 2.0 * delta)
     return TradeOff.from_lines([(2.0 * epsilon, twice), (0.0, min(1.0, middle))])
+
+
+def certified_epsilon(training: DPSGD | None, adjacency: str | None, delta: float) -> float | None:
+    """What the accountant certifies for a training; None where it certifies nothing."""
+    if not delta or training is None:
+        return None
+    try:
+        return training.curve(adjacency).epsilon(delta)
+    except validate.InputError:  # too little noise, or too many steps, for any certificate
+        return None
+
+
+def beside_claim(proved: float, claimed: float, delta: float) -> str:
+    """What the accountant certifies for a training, beside what is claimed of it."""
+    return (
+        f"The accountant certifies ε = {round_up(proved)} at δ = {delta:g} for this training; the "
+        f"claim is ε = {round_up(claimed)}."
+    )
 
 
 def check_local_claim(sensitivity: str, sample_rate: float, adjacency: str | None) -> None:
@@ -119,7 +126,9 @@ def check_local_claim(sensitivity: str, sample_rate: float, adjacency: str | Non
     sampled batches that shows whether the record was drawn.
     """
     if sensitivity == "local" and adjacency == "replace" and sample_rate < 1:
-        raise validate.invalid_input(
-            "claim", "missing", "given for local sensitivity with replaced records and sampled "
-            "batches, for which no curve is known", "take full batches, or leave the adjacency out",
-        )  # fmt: skip
+        wanted = (
+            "given for local sensitivity with replaced records and sampled batches, for which no "
+            "curve is known"
+        )
+        remedy = "take full batches, or leave the adjacency out"
+        raise validate.invalid_input("claim", "missing", wanted, remedy)

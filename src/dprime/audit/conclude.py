@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from dprime import validate
 from dprime.attack import Adversary, AttackTarget
-from dprime.audit import caveats
-from dprime.audit.config import AuditConfig
+from dprime.audit.claim import beside_claim, certified_epsilon
+from dprime.audit.config import OF_NOISE, AuditConfig
 from dprime.audit.estimators import FOR_TRIALS, Estimator
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.identifiability import Identifiability, identify
@@ -22,6 +24,7 @@ from dprime.audit.verdict import Verdict, judge
 from dprime.curve import TradeOffMetrics
 from dprime.metrics import Reading, risk_profile
 from dprime.plain import to_json
+from dprime.runs.arrays import Arrays
 from dprime.runs.run import Run
 from dprime.runs.states import incident_summary
 from dprime.train.settings import NOT_DP
@@ -31,11 +34,15 @@ Floats = NDArray[np.float64]
 SHOWN = ("epsilon", "advantage", "tpr", "precision", "d_prime")
 """The metrics of an audit's table."""
 
-KEPT = (
-    "noise_multiplier", "sample_rate", "steps", "learning_rate", "clip_norm", "sensitivity",
-    "expected_batch_size",
-)  # fmt: skip
+KEPT = (*OF_NOISE, "learning_rate", "clip_norm", "sensitivity", "expected_batch_size")
 """What a record keeps of the engine's recipe."""
+
+ROUNDING = 1e-6
+"""Two ways to the same ε differ by less, relatively."""
+
+WRONG_WAY = -4.0
+"""Scores point the wrong way round where the area under their ROC curve lies this many standard
+errors below one half."""
 
 
 def conclude(
@@ -47,68 +54,83 @@ def conclude(
         shown = f"without a finished block, the last one failed with {run.state().last_error}"
         remedy = "mend that and resume the run"
         raise validate.invalid_input("run", shown, "played at least in part", remedy)
-    inside, outside = scores_of(arrays)
-    check_seeded(target, inside, outside)
-    bounds = _bounds(config, inside, outside)
+    scores = scores_of(arrays)
+    check_seeded(target, *scores)
+    bounds = _bounds(config, *scores)
     verdict = judge(bounds[0], config.curve, config.criterion)
-    proved = _proved(target, config.delta)
-    told = [
-        caveats.not_certified(config.curve, proved, config.delta),
-        caveats.wrong_way(inside, outside),
-    ]
-    found = [each for each in told if each is not None]
-    local = target.trainer.training is not None and target.trainer.training.sensitivity == "local"
-    label, diverged = NOT_DP if local else None, int(arrays["diverged"].sum())
+    training, delta = target.trainer.training, config.delta
+    private = training.mechanism() if training is not None and training.private else None
+    proved = certified_epsilon(private, target.adjacency, delta)
+    caveats = [*_not_certified(config, proved), *_wrong_way(*scores)]
+    label = NOT_DP if training is not None and training.sensitivity == "local" else None
     at = [verdict.metric.conditions["fpr"]] if verdict.metric.name == "tpr" else []
     profile = {answer.name: answer.as_json() for answer in risk_profile(config.curve)}
-    run.keep(to_json({
+    diverged = int(arrays["diverged"].sum())
+    sizes = dict(zip(("in", "out"), map(len, scores), strict=True))
+    result = {
         "verdict": verdict,
-        "sentence": _sentence(verdict, run, diverged, found, label),
-        "caveats": found,
+        "sentence": _sentence(verdict, run, diverged, caveats, label),
+        "caveats": caveats,
         "rows": _rows(config, verdict, bounds),
         "bounds": [dataclasses.replace(bound, curve=None) for bound in bounds],
-        "claim": {**_drawn(config.curve, at), "metrics": profile},
+        "claim": {**_points(config.curve, at), "metrics": profile},
         "proved": proved,
         "about": about,
         "attacked": _attacked(target, attacker),
-        "trials": {
-            "in": len(inside), "out": len(outside), "counted": bounds[0].counted,
-            "diverged": diverged,
-        },
+        "trials": {**sizes, "counted": bounds[0].counted, "diverged": diverged},
         "blocks": run.state(),
         "label": label,
-        "lower": {b.method: _drawn(b.curve, at) for b in bounds if b.curve is not None},
+        "lower": {b.method: _points(b.curve, at) for b in bounds if b.curve is not None},
         "identifiability": _identified(arrays, target, config),
         "events": run.events(),
-    }))  # fmt: skip
+    }
+    run.keep(to_json(result))
+
+
+def scores_of(arrays: Arrays) -> tuple[Floats, Floats]:
+    """Those of world `in` and of world `out`."""
+    inside = arrays["in_world"].astype(bool)
+    return arrays["score"][inside], arrays["score"][~inside]
+
+
+def bound_of(
+    config: AuditConfig,
+    scores: Sequence[Floats],
+    metric: Reading | None = None,
+    method: str | Estimator | None = None,
+) -> LowerBound:
+    """The lower bound by the configured method, or another one."""
+    inside, outside = scores
+    return lower_bound(
+        inside,
+        outside,
+        delta=config.delta,
+        confidence=config.confidence,
+        method=method or config.method,
+        metric=metric if config.criterion == "curve" else config.criterion,
+        assume=config.assume,
+    )
+
+
+def check_seeded(target: AttackTarget, inside: Floats, outside: Floats) -> None:
+    """Refuse a training function whose trainings all end alike: they are one trial, not many."""
+    if target.trainer.training is not None:
+        return
+    if all(len(s) > 1 and np.isfinite(s[0]) and (s == s[0]).all() for s in (inside, outside)):
+        shown = "one whose trainings of a world all gave the same score"
+        wanted = "a training function that draws its random numbers from its seed"
+        remedy = "it ignores the seed or adds hardly any noise, so a world has one trial"
+        raise validate.invalid_input("trainer", shown, wanted, remedy)
 
 
 def _bounds(config: AuditConfig, inside: Floats, outside: Floats) -> list[LowerBound]:
     """By the configured method, then by the others."""
     # A trial that failed may have failed because of its world: it counts against the attacker.
-    lost = [max(0, config.trials - len(scores)) for scores in (inside, outside)]
-    counted = (
-        np.concatenate([inside, np.full(lost[0], -np.inf)]),
-        np.concatenate([outside, np.full(lost[1], np.inf)]),
-    )
-    first = bound_of(config, *counted)
+    lost = [np.full(max(0, config.trials - len(each)), np.inf) for each in (inside, outside)]
+    counted = np.concatenate([inside, -lost[0]]), np.concatenate([outside, lost[1]])
+    first = bound_of(config, counted)
     others = [name for name in FOR_TRIALS if name != first.method]
-    return [first, *(bound_of(config, *counted, method=name) for name in others)]
-
-
-def bound_of(
-    config: AuditConfig,
-    inside: Floats,
-    outside: Floats,
-    metric: Reading | None = None,
-    method: str | Estimator | None = None,
-) -> LowerBound:
-    """The lower bound by the configured method, or another one."""
-    criterion = config.criterion if isinstance(config.criterion, Reading) else metric
-    return lower_bound(
-        inside, outside, delta=config.delta, confidence=config.confidence,
-        method=method or config.method, metric=criterion, assume=config.assume,
-    )  # fmt: skip
+    return [first, *(bound_of(config, counted, method=name) for name in others)]
 
 
 def _rows(config: AuditConfig, verdict: Verdict, bounds: Sequence[LowerBound]) -> list[Measured]:
@@ -124,7 +146,7 @@ def _rows(config: AuditConfig, verdict: Verdict, bounds: Sequence[LowerBound]) -
 
 
 def _sentence(
-    verdict: Verdict, run: Run, diverged: int, found: Sequence[str], label: str | None
+    verdict: Verdict, run: Run, diverged: int, caveats: Sequence[str], label: str | None
 ) -> str:
     """The verdict, and how many trials it rests on."""
     state = run.state()
@@ -141,50 +163,56 @@ def _sentence(
             "before the trials."
         )
     told = [] if label is None else [f"The training is {label}."]
-    return " ".join([words, *found, *told])
+    return " ".join([words, *caveats, *told])
+
+
+def _not_certified(config: AuditConfig, proved: float | None) -> list[str]:
+    """Says so where the accountant certifies more for the training than is claimed."""
+    claimed = config.curve.epsilon(config.delta) if config.delta else math.inf
+    if proved is None or proved <= claimed * (1 + ROUNDING):
+        return []
+    return [beside_claim(proved, claimed, config.delta)]
+
+
+def _wrong_way(inside: Floats, outside: Floats) -> list[str]:
+    """Says so where members score lower than others, by the Mann-Whitney statistic."""
+    first, second = len(inside), len(outside)
+    if not first or not second:
+        return []
+    ranks = scipy.stats.rankdata(np.concatenate([inside, outside]))
+    area = float((ranks[:first].sum() - first * (first + 1) / 2) / (first * second))
+    error = math.sqrt((first + second + 1) / (12 * first * second))
+    if (area - 0.5) / error > WRONG_WAY:
+        return []
+    return [
+        f"The scores point the wrong way round (area under the ROC curve {area:.2g}): the "
+        "trainings with the record score lower than those without. The band reads scores in both "
+        "directions, the other methods do not. Look for a fault that this adversary does not "
+        "expect."
+    ]
 
 
 def _attacked(target: AttackTarget, attacker: Adversary) -> dict[str, Any]:
     """What was attacked and what the adversary sees of it."""
     training = target.trainer.training
     return {
-        "data": target.dataset.name, "records": len(target.dataset),
-        "adjacency": target.adjacency, "sees": attacker.sees,
+        "data": target.dataset.name,
+        "records": len(target.dataset),
+        "adjacency": target.adjacency,
+        "sees": attacker.sees,
         "training": training and {name: getattr(training, name) for name in KEPT},
         "trainer": target.trainer.describe(),
-    }  # fmt: skip
+    }
 
 
-def _drawn(curve: TradeOffMetrics, also: Sequence[float]) -> dict[str, Floats]:
+def _points(curve: TradeOffMetrics, also: Sequence[float]) -> dict[str, Floats]:
     """Points along a curve, among them those at these false-positive rates."""
     fpr, tpr = curve.points(also)
     return {"fpr": fpr, "tpr": tpr}
 
 
-def scores_of(arrays: Mapping[str, NDArray[Any]]) -> tuple[Floats, Floats]:
-    """Those of world `in` and of world `out`."""
-    inside = arrays["in_world"].astype(bool)
-    return arrays["score"][inside], arrays["score"][~inside]
-
-
-def check_seeded(target: AttackTarget, inside: Floats, outside: Floats) -> None:
-    """Refuse a training function whose trainings all end alike: they are one trial, not many."""
-    if target.trainer.training is None and caveats.seed_ignored(inside, outside):
-        shown = "one whose trainings of a world all gave the same score"
-        wanted = "a training function that draws its random numbers from its seed"
-        remedy = "it ignores the seed or adds hardly any noise, so a world has one trial"
-        raise validate.invalid_input("trainer", shown, wanted, remedy)
-
-
-def _proved(target: AttackTarget, delta: float) -> float | None:
-    training = target.trainer.training
-    if training is None or not training.private:
-        return None
-    return caveats.certified_epsilon(training.mechanism(), target.adjacency, delta)
-
-
 def _identified(
-    arrays: Mapping[str, NDArray[Any]], target: AttackTarget, config: AuditConfig
+    arrays: Arrays, target: AttackTarget, config: AuditConfig
 ) -> Identifiability | None:
     """Bernau et al.'s numbers, where their adversary played; models that diverged have none."""
     if "log_ratio" not in arrays:
@@ -197,7 +225,12 @@ def _identified(
         return None
     sampled = target.engine("di").training.sample_rate < 1
     return identify(
-        logs, in_world, delta=config.delta, noise=None if sampled else noise,
-        sensitivities=None if sampled else sensitivities, belief=config.belief,
-        prior=config.belief_prior, confidence=config.confidence,
-    )  # fmt: skip
+        logs,
+        in_world,
+        delta=config.delta,
+        noise=None if sampled else noise,
+        sensitivities=None if sampled else sensitivities,
+        belief=config.belief,
+        prior=config.belief_prior,
+        confidence=config.confidence,
+    )

@@ -9,107 +9,66 @@ noise is solved once; the run keeps the outcome, and whoever resumes it reads it
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
 from dprime import validate
-from dprime.audit import caveats
-from dprime.audit.claim import check_local_claim
-from dprime.audit.estimators import ESTIMATORS, FOR_TRIALS, Estimator
-from dprime.audit.estimators.base import ASSUMABLE
-from dprime.audit.files import check_names
+from dprime.audit.claim import beside_claim, certified_epsilon, check_local_claim
+from dprime.audit.estimators import ESTIMATORS, Estimator
 from dprime.audit.lower import USUAL_METHOD
 from dprime.audit.planner import Criterion, check_curve
+from dprime.audit.words import ADVERSARIES, WORDS, check_names
 from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
 from dprime.curve import TradeOff
 from dprime.data.loaders import names
 from dprime.guarantees import EpsilonDelta
-from dprime.mechanisms import ADJACENCIES, DPSGD, Adjacency, Mechanism
-from dprime.metrics import OBSERVED, Reading
+from dprime.mechanisms import DPSGD, Adjacency, Mechanism
+from dprime.metrics import Reading
 from dprime.plain import to_json
-from dprime.seeds import check_seed, fresh_seed
+from dprime.runs.run import Run
+from dprime.seeds import fresh_seed
 from dprime.solve import choose
 
-ADVERSARIES: Mapping[str, tuple[str, ...]] = {
-    "di": (),
-    "api-access": (),
-    "static-poisoning": ("shadows", "outliers"),
-    "intermediate-models": ("shadows", "outliers"),
-    "adaptive-poisoning": ("pgd_steps", "size"),
-    "gradient": ("shadows", "share"),
-    "malicious-dataset": ("copies",),
-    "opposing-dataset": ("copies",),
-    "chosen-weights": ("steps", "learning_rate"),
-    "attribute": ("columns", "values", "record"),
-    "noise-grid": (),
-}
-"""The options of each adversary; `dprime.attack` has the adversaries, and needs PyTorch."""
-
 TRAINING = {
-    "steps": 30, "learning_rate": 0.1, "clip_norm": 1.0, "sample_rate": 1.0,
-    "expected_batch_size": None, "sensitivity": "global", "optimizer": "sgd", "momentum": 0.0,
-}  # fmt: skip
+    "steps": 30,
+    "learning_rate": 0.1,
+    "clip_norm": 1.0,
+    "sample_rate": 1.0,
+    "expected_batch_size": None,
+    "sensitivity": "global",
+    "optimizer": "sgd",
+    "momentum": 0.0,
+}
 """The default training; its noise is given, or chosen for the claim."""
 
 OF_NOISE = ("noise_multiplier", "sample_rate", "steps")
-CLAIMS = ("epsilon", "belief", "delta", "composition", *OF_NOISE)
-TABLES = ("options", "training", "claim", "chosen_for", "conditions")
-
-
-def _choice(*options: str) -> Callable[[str, object], str]:
-    return lambda name, value: validate.one_of(name, value, options)
-
-
-CHECKS: Mapping[str, Callable[[str, Any], object]] = {
-    "steps": validate.whole,
-    "learning_rate": validate.positive,
-    "clip_norm": validate.positive,
-    "noise_multiplier": validate.at_least_zero,
-    "sample_rate": validate.rate,
-    "expected_batch_size": validate.positive,
-    "momentum": validate.below_one,
-    "sensitivity": _choice("global", "local"),
-    "optimizer": _choice("sgd", "adam"),
-    "loss": _choice("cross-entropy", "squared-error", "binary-cross-entropy"),
+TARGETS = ("epsilon", "belief")
+CLAIMS = (*TARGETS, "delta", "composition", *OF_NOISE)
+TABLES = {
+    "training": tuple(name for name, word in WORDS.items() if word.table == "training"),
+    "chosen_for": (*TARGETS, "delta"),
+    "claim": None,
+    "conditions": None,
 }
-"""How each value of a training is checked."""
+"""Words that are tables, with the names in them; None where these depend on others."""
+
+BLOCKS = {"engine": 200, "own": 10}
+"""Trials in a block, where the engine trains and where a function of the user's own does."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditConfig:
     """An audit, resolved: nothing in it is drawn or solved later.
 
-    Attributes:
-        adversary: its name.
-        options: of the adversary, such as {"columns": "age", "values": [0.2, 0.8]} for attribute.
-        data: a data set's name.
-        records: how many of its training records are used, from the first; None takes all.
-        data_dir: where the data sets' files are.
-        model: "linear", "dense-64-32", "conv-16-32", or "module:function" that returns a network.
-        trainer: "module:function" of your own, given a data set and a seed, returning a model; for
-            a run of Python objects a description.
-        training: the recipe, with its noise: steps, learning_rate, clip_norm, noise_multiplier,
-            sample_rate, expected_batch_size, sensitivity, loss, optimizer ("sgd", "adam"),
-            momentum. Empty where the training is a Python object or a function of your own.
-        adjacency: "add-remove", "replace" or "zero-out".
-        record: the index of the attacked record; None takes the most unusual one.
-        trials: in each world.
-        block: trials that are played and stored together.
-        claim: what is claimed. Its curve is what the attacker must not exceed.
-        chosen_for: what the noise was chosen for, such as {"epsilon": 4.0, "delta": 1e-5}.
-        criterion: the reading by which the claim is judged, or "curve" for all of it at once.
-        method: of the lower bound.
-        confidence: of the lower bound.
-        delta: of every ε that is shown.
-        belief: ρ_β, the belief whose exceedance is counted, for the DI adversary.
-        belief_prior: the belief before the first step, for the DI adversary.
-        assume: "gaussian" accepts that law of the scores for a method that rests on it.
-        seed: gives the whole audit. Never use it again for a model that is released.
-        device: "cpu" or "cuda".
-        memory: in GB.
-        contents: digests of the records, for a run of Python objects.
+    `words.WORDS` says what most fields are. The curve of the `claim` is what the attacker must not
+    exceed, by the `criterion`: a reading, or "curve" for all of it at once. `chosen_for` is what
+    the noise was chosen for, such as {"epsilon": 4.0, "delta": 1e-5}. A record that is None is the
+    most unusual one. The training has its noise; it is empty where the training is a Python object
+    or a function of the user's own. In a run of Python objects `contents` has digests of the
+    records, and data, trainer and options are descriptions. Never use the seed again for a model
+    that is released.
 
     >>> config = AuditConfig.from_words(claim={"epsilon": 4.0}, trials=100, seed=1)
     >>> round(config.training["noise_multiplier"], 2), config.claim.steps
@@ -143,32 +102,21 @@ class AuditConfig:
     contents: tuple[str | None, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("trials", "block"):
-            object.__setattr__(self, name, validate.whole(name, getattr(self, name)))
-        if self.trials < 2:
-            raise validate.invalid_value(
-                "trials", self.trials, "at least 2 in each world", "give 1000"
-            )
-        check_seed(self.seed)
-        validate.one_of("adjacency", self.adjacency, ADJACENCIES)
-        validate.positive("memory", self.memory, example=2.0)
-        validate.below_one("delta", self.delta, example="1e-5")
-        validate.inner_probability("belief", self.belief, example=0.9)
-        validate.inner_probability("belief_prior", self.belief_prior)
-        validate.inner_probability("confidence", self.confidence, example=0.95)
-        if self.assume is not None:
-            validate.one_of("assume", self.assume, ASSUMABLE)
-        if self.in_python:  # there a method may be an object, of which the run keeps the text
+        if self.in_python:  # checked before; the method may be the text of an object
             return
-        name = self.method_name
-        if not isinstance(self.method, Estimator) or name in ESTIMATORS:
-            validate.one_of("method", name, FOR_TRIALS)
+        for each in dataclasses.fields(self):
+            value = getattr(self, each.name)
+            own = each.name == "method" and isinstance(value, Estimator)
+            if each.name in WORDS and not own and (value, each.default) != (None, None):
+                object.__setattr__(self, each.name, WORDS[each.name].check(each.name, value))
+        name = getattr(self.method, "name", self.method)
+        if name in ESTIMATORS:
+            WORDS["method"].check("method", name)
         check_curve(self.criterion, name)
         if name == "bayesian" and self.criterion != Reading("epsilon", {"delta": self.delta}):
             wanted = f"one that bounds more than ε at δ = {self.delta:g}"
-            raise validate.invalid_value(
-                "method", name, wanted, 'give method="band", or judge by ε'
-            )
+            remedy = 'give method="band", or judge by ε'
+            raise validate.invalid_value("method", name, wanted, remedy)
 
     @classmethod
     def from_words(cls, words: Mapping[str, Any] | None = None, /, **more: Any) -> AuditConfig:
@@ -192,14 +140,14 @@ adversary?
         """
         values = _checked({**(words or {}), **more})
         claim, training, own = values["claim"], values["training"], values["trainer"] is not None
-        if values["adjacency"] is None:
-            public = own or training["expected_batch_size"] is not None
-            usual = "add-remove" if public else "zero-out"
-            values["adjacency"] = "replace" if values["adversary"] == "attribute" else usual
-        if values["seed"] is None:
-            values["seed"] = fresh_seed()
-        if values["block"] is None:
-            values["block"] = usual_block(own)
+        public = own or training["expected_batch_size"] is not None
+        adjacency = "add-remove" if public else "zero-out"
+        usual = {
+            "adjacency": "replace" if values["adversary"] == "attribute" else adjacency,
+            "seed": fresh_seed(),
+            "block": BLOCKS["own" if own else "engine"],
+        }
+        values |= {name: each for name, each in usual.items() if values[name] is None}
         values["claim"] = _stated(claim, training, values["adjacency"], values["delta"], own)
         config = cls(**values)
         if not own and "noise_multiplier" not in training:
@@ -209,6 +157,11 @@ adversary?
             wanted, remedy = "what the claimed noise keeps", "leave it out"
             raise validate.invalid_value("chosen_for", dict(told), wanted, remedy)
         return config
+
+    @classmethod
+    def of(cls, run: Run) -> AuditConfig:
+        """The configuration that a run was begun with, by names where it has them."""
+        return cls.from_dict(words_of(run))
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> AuditConfig:
@@ -224,20 +177,17 @@ adversary?
 
     def to_dict(self) -> dict[str, Any]:
         """The audit as JSON values; `from_words` reads them too, without `contents`."""
-        values = {
-            f.name: to_json(getattr(self, f.name))
-            for f in dataclasses.fields(self)
-            if f.name not in ("criterion", "method", "claim")
-        }
+        values = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        reading = values.pop("criterion")
         if not self.in_python:
             del values["contents"]
-        curve = self.criterion == "curve"
-        return values | {
-            "metric": "curve" if curve else cast(Reading, self.criterion).name,
-            "conditions": {} if curve else dict(cast(Reading, self.criterion).conditions),
+        values |= {
+            "metric": "curve" if reading == "curve" else reading.name,
+            "conditions": {} if reading == "curve" else reading.conditions,
             "method": self.method if isinstance(self.method, str) else repr(self.method),
-            "claim": to_json(self.claim.to_dict()),
+            "claim": self.claim.to_dict(),
         }
+        return cast(dict[str, Any], to_json(values))
 
     @property
     def in_python(self) -> bool:
@@ -245,11 +195,8 @@ adversary?
         return bool(self.contents)
 
     @property
-    def method_name(self) -> str:
-        return str(getattr(self.method, "name", self.method))
-
-    @property
     def blocks(self) -> int:
+        """How many blocks the trials of both worlds make."""
         return blocks_of(self.trials, self.block)
 
     @cached_property
@@ -258,12 +205,7 @@ adversary?
         return self.claim.curve(self.adjacency)
 
     def certified(self) -> str | None:
-        """What the accountant certifies beside the claim, where both are known and differ.
-
-        >>> claim, training = {"epsilon": 4.0}, {"noise_multiplier": 2.96}
-        >>> AuditConfig.from_words(claim=claim, training=training).certified()
-        'The accountant certifies ε = 9.089 at δ = 1e-05 for this training; the claim is ε = 4.'
-        """
+        """What the accountant certifies beside the claim, where both are known and differ."""
         if self.trainer is not None or self.in_python or self.training["sensitivity"] == "local":
             return None
         numbers = {name: self.training[name] for name in OF_NOISE}
@@ -272,22 +214,21 @@ adversary?
         public_size = self.training["expected_batch_size"] is None
         delta = self.claim.delta if isinstance(self.claim, EpsilonDelta) else self.delta
         training = DPSGD(**numbers, public_size=public_size)
-        proved = caveats.certified_epsilon(training, self.adjacency, delta)
+        proved = certified_epsilon(training, self.adjacency, delta)
         if proved is None:
             return None
-        return caveats.beside_claim(proved, self.curve.epsilon(delta), delta)
+        return beside_claim(proved, self.curve.epsilon(delta), delta)
 
     def _solved(self, claim: Mapping[str, Any]) -> AuditConfig:
         """With the least noise that keeps a claimed ε or belief."""
         open_claim = cast(DPSGD, self.claim)
         delta = claim.get("delta", self.delta)
-        target = {name: claim[name] for name in ("epsilon", "belief") if name in claim}
+        target = {name: claim[name] for name in TARGETS if name in claim}
         if claim.get("composition") == "rdp":
             rate, steps = open_claim.sample_rate, cast(int, open_claim.steps)
             if rate != 1.0:
-                raise validate.invalid_value(
-                    "sample_rate", rate, "1 for Rényi composition", "give tight"
-                )
+                wanted = "1 for Rényi composition"
+                raise validate.invalid_value("sample_rate", rate, wanted, "give tight")
             epsilon = target.get("epsilon") or epsilon_from_belief(target["belief"])
             noise = rdp_noise_multiplier_from_epsilon(
                 epsilon, delta=delta, steps=steps, adjacency=self.adjacency
@@ -296,41 +237,40 @@ adversary?
         else:
             condition = {"exceeded" if "belief" in target else "delta": delta}
             solved = choose(open_claim, adjacency=self.adjacency, **target, **condition)
-        return dataclasses.replace(
-            self, claim=solved, chosen_for={**target, "delta": delta},
-            training={**self.training, "noise_multiplier": solved.noise_multiplier},
-        )  # fmt: skip
+        training = {**self.training, "noise_multiplier": solved.noise_multiplier}
+        chosen_for = {**target, "delta": delta}
+        return dataclasses.replace(self, claim=solved, chosen_for=chosen_for, training=training)
+
+
+def words_of(run: Run) -> Mapping[str, Any]:
+    """What the file of an audit's run says of its configuration."""
+    if run.kind != "audit":
+        shown, name = f"that of another kind, {run.kind}", run.path.name
+        remedy = f"dprime resume {name} goes on with it, and dprime report {name} shows it"
+        raise validate.invalid_input("run", shown, "that of an audit", remedy)
+    return run.request or run.config
 
 
 def _checked(words: Mapping[str, Any]) -> dict[str, Any]:
-    """The words with what they leave out, of known names and of the right types."""
+    """The words with what they leave out, of known names; the configuration checks values."""
     usual: dict[str, Any] = {
-        f.name: None if f.default is MISSING else f.default
-        for f in dataclasses.fields(AuditConfig)
-        if f.name not in ("criterion", "contents")
+        each.name: None if each.default is MISSING else each.default
+        for each in dataclasses.fields(AuditConfig)
+        if each.name not in ("criterion", "contents")
     }
-    usual |= {"metric": "curve"} | {name: {} for name in TABLES}
+    usual |= {"metric": "curve", "options": {}} | {name: {} for name in TABLES}
     check_names("settings", words, usual)
     values = {**usual, **words}
     adversary = validate.one_of("adversary", values["adversary"], tuple(ADVERSARIES))
     check_names("options", values["options"], ADVERSARIES[adversary])
-    check_names("chosen_for", values["chosen_for"], ("epsilon", "belief", "delta"))
-    for name in ("data", "model", "device", "data_dir", "trainer"):
-        given = values[name]
-        if not (isinstance(given, str) and given) and (given, usual[name]) != (None, None):
-            raise validate.invalid_value(name, given, "a text that is not empty", "give a name")
+    for name, known in TABLES.items():
+        check_names(name, values[name], known)
     validate.one_of("data", values["data"], names())
-    if values["records"] is not None:
-        values["records"] = validate.whole("records", values["records"])
-    validate.one_of("metric", values["metric"], (*OBSERVED, "curve"))
     metric, conditions = values.pop("metric"), values.pop("conditions")
-    check_names("conditions", conditions)
-    if metric == "epsilon":
+    if WORDS["metric"].check("metric", metric) == "epsilon":
         conditions = {"delta": values["delta"], **conditions}
-    _check_claim(values["claim"])
-    check_names("training", values["training"], CHECKS)
     recipe = {
-        name: value if value is None else CHECKS[name](name, value)
+        name: value if value is None else WORDS[name].check(name, value)
         for name, value in values["training"].items()
     }  # complete but for its noise; of a function of the user's own, what was said
     return values | {
@@ -349,59 +289,50 @@ def criterion_from(metric: str, conditions: Mapping[str, float]) -> Criterion:
     return "curve"
 
 
-def _check_claim(claim: Mapping[str, Any]) -> None:
-    """Refuse unknown names, and an ε beside another claim."""
-    if isinstance(claim, Mapping) and "name" in claim:
-        return  # a mechanism, which checks itself
-    check_names("claim", claim, CLAIMS)
-    validate.one_of("composition", claim.get("composition", "tight"), ("tight", "rdp"))
-    claimed = [name for name in ("epsilon", "belief", *OF_NOISE) if name in claim]
-    if len(claimed) > 1 and claimed[0] not in OF_NOISE:
-        wanted = "an epsilon, a belief, or the numbers of a training"
-        shown = f"{claimed[0]} and {claimed[1]}"
-        raise validate.invalid_input("claim", shown, wanted, "leave one of them out")
-    for name in ("delta", "composition"):
-        if name in claim and not {"epsilon", "belief"} & set(claim):
-            wanted = "an epsilon or a belief with it"
-            raise validate.invalid_input("claim", f"a {name} alone", wanted, "give both")
-
-
 def _stated(
     claim: Mapping[str, Any], training: Mapping[str, Any], adjacency: str, delta: float, own: bool
 ) -> Mechanism:
     """The claimed mechanism, its noise left open where it is to be chosen."""
     given = own or "noise_multiplier" in training
-    if "name" in claim and given:
+    target = [name for name in TARGETS if name in claim]
+    numbers = {name: claim[name] for name in OF_NOISE if name in claim}
+    if "name" not in claim:  # else a mechanism, which checks itself
+        _check_together(claim, [*target, *numbers])
+    elif given:
         return Mechanism.from_dict(claim)
-    if "epsilon" in claim and given:
+    if given and "epsilon" in claim:
         return EpsilonDelta(claim["epsilon"], claim.get("delta", delta), adjacency=adjacency)
-    if "belief" in claim and given:
-        remedy = "leave the noise_multiplier out, or claim an epsilon"
+    if given and "belief" in claim:
         wanted = "one that the noise is chosen for"
+        remedy = "leave the noise_multiplier out, or claim an epsilon"
         raise validate.invalid_value("belief", claim["belief"], wanted, remedy)
     if own and not claim:
-        raise validate.invalid_input(
-            "claim", "missing", "given for a training function of your own",
-            "give epsilon and delta, or noise_multiplier, sample_rate and steps",
-        )  # fmt: skip
-    if not given and not {"epsilon", "belief"} & set(claim):
+        wanted = "given for a training function of your own"
+        remedy = "give epsilon and delta, or noise_multiplier, sample_rate and steps"
+        raise validate.invalid_input("claim", "missing", wanted, remedy)
+    if not given and not target:
         remedy = "give it, or an ε to claim"
         raise validate.invalid_input("noise_multiplier", "missing", "given in the training", remedy)
     if not own:
         check_local_claim(training["sensitivity"], training["sample_rate"], adjacency)
-    numbers = {} if own else {name: training.get(name) for name in OF_NOISE}
-    return DPSGD(**{**numbers, **{name: claim[name] for name in OF_NOISE if name in claim}})
+        numbers = {name: training.get(name) for name in OF_NOISE} | numbers
+    return DPSGD(**numbers)
+
+
+def _check_together(claim: Mapping[str, Any], claimed: list[str]) -> None:
+    """Refuse an ε beside another claim, and what belongs to one without it."""
+    check_names("claim", claim, CLAIMS)
+    validate.one_of("composition", claim.get("composition", "tight"), ("tight", "rdp"))
+    if len(claimed) > 1 and claimed[0] in TARGETS:
+        wanted = "an epsilon, a belief, or the numbers of a training"
+        shown = f"{claimed[0]} and {claimed[1]}"
+        raise validate.invalid_input("claim", shown, wanted, "leave one of them out")
+    for name in ("delta", "composition"):
+        if name in claim and not set(TARGETS) & set(claimed):
+            wanted = "an epsilon or a belief with it"
+            raise validate.invalid_input("claim", f"a {name} alone", wanted, "give both")
 
 
 def blocks_of(trials: int, block: int) -> int:
-    """How many blocks make this number of trials in each world.
-
-    >>> blocks_of(1000, 300)
-    7
-    """
+    """How many blocks make this number of trials in each world."""
     return -(-2 * trials // block)
-
-
-def usual_block(own_trainer: bool) -> int:
-    """Trials in a block: many for the engine, few for a training function of the user's own."""
-    return 10 if own_trainer else 200

@@ -16,20 +16,10 @@ from numpy.typing import NDArray
 from dprime.attack.adversary import Attack, AttackTarget
 from dprime.attack.trainer import Trainer
 
-Block = dict[str, NDArray[Any]]
-
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """A crafted attack, and how often it is played.
-
-    Attributes:
-        target: what is attacked.
-        attack: what the adversary has prepared.
-        trials: in each world.
-        block: trials that are played together, of both worlds.
-        seed: of the trials.
-    """
+    """A crafted attack that is played `trials` times in each world, in blocks of both worlds."""
 
     target: AttackTarget
     attack: Attack
@@ -37,7 +27,7 @@ class Game:
     block: int
     seed: int = field(repr=False)
 
-    def __call__(self, block: int) -> Block:
+    def __call__(self, block: int) -> dict[str, NDArray[Any]]:
         """As the work of a run."""
         return self.play(block)
 
@@ -52,20 +42,17 @@ class Game:
     def _with(self, trainer: Trainer) -> Game:
         return dataclasses.replace(self, target=dataclasses.replace(self.target, trainer=trainer))
 
-    def play(self, block: int) -> Block:
+    def play(self, block: int) -> dict[str, NDArray[Any]]:
         """Scores and worlds of a block's trials, even trials in world `in`.
 
         A model that has diverged has no score. What it counts as, in both worlds, the adversary has
         settled before, which is a rule like any other; the least like world `in` if it has not.
         """
-        first = block * self.block
-        numbers = np.arange(first, min(first + self.block, 2 * self.trials))
         arrays = self.target.trainer.play(
             self.attack, trials=2 * self.trials, block=block, size=self.block, seed=self.seed
         )
-        lost = np.isnan(arrays["score"])
-        probes = self.attack.probes
-        arrays["score"] = np.where(
-            lost, -np.inf if probes is None else probes.diverged_score, arrays["score"]
-        )
-        return {**arrays, "in_world": numbers % 2 == 0, "diverged": lost}
+        lost, probes = np.isnan(arrays["score"]), self.attack.probes
+        settled = -np.inf if probes is None else probes.diverged_score
+        numbers = block * self.block + np.arange(len(lost))
+        score = np.where(lost, settled, arrays["score"])
+        return {**arrays, "score": score, "in_world": numbers % 2 == 0, "diverged": lost}

@@ -37,8 +37,7 @@ def lower_bound(
         confidence: the share of audits in which the bound holds, at least.
         method: "band" for the whole curve, "clopper-pearson" for one threshold, "gaussian",
             "bayesian", "steinke", "mahloujifar", or an estimator with options.
-        metric: what a method that chooses a threshold chooses it for; epsilon at `delta` if not
-            given.
+        metric: what a method that chooses a threshold chooses it for; epsilon at `delta` if None.
         seed: of the split into held-out and counted trials.
         assume: "gaussian" accepts that law of the scores, so that a bound that rests on it may
             refute a claim; the verdict repeats it.
@@ -53,22 +52,12 @@ def lower_bound(
     scores = Scores.checked(in_scores, out_scores)
     epsilon = Reading("epsilon", {"delta": delta})
     confidence = validate.inner_probability("confidence", confidence, example=0.95)
-    estimator = _estimator(method)
-    accepted = None if assume is None else validate.one_of("assume", assume, ASSUMABLE)
-    chosen_for = epsilon if metric is None else audited(metric)
-    delta = epsilon.conditions["delta"]
-    bound = estimator.bound(scores, chosen_for, delta, confidence, _seed(seed))
-    usual = ESTIMATORS.get(estimator.name)
-    return replace(bound, accepted=accepted, usual=usual is not None and estimator == usual())
-
-
-def _estimator(method: str | Estimator) -> Estimator:
-    if isinstance(method, Estimator):
-        return method
-    return ESTIMATORS[validate.one_of("method", method, tuple(ESTIMATORS))]()
-
-
-def _seed(seed: object) -> int:
-    if isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0:
-        return seed
-    raise validate.invalid_value("seed", seed, "a whole number, 0 or more", "give for example 0")
+    if not isinstance(method, Estimator):
+        method = ESTIMATORS[validate.one_of("method", method, tuple(ESTIMATORS))]()
+    if assume is not None:
+        validate.one_of("assume", assume, ASSUMABLE)
+    seed = validate.whole("seed", seed, least=0)
+    metric = epsilon if metric is None else audited(metric)
+    bound = method.bound(scores, metric, epsilon.conditions["delta"], confidence, seed)
+    usual = ESTIMATORS.get(method.name)
+    return replace(bound, accepted=assume, usual=usual is not None and method == usual())

@@ -7,7 +7,6 @@ It needs neither PyTorch nor the data that was trained on.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,11 +21,11 @@ from numpy.typing import NDArray
 from dprime import validate
 from dprime._lazy import load
 from dprime.audit.claim import Claim, replace_curve
-from dprime.audit.config import AuditConfig
+from dprime.audit.config import AuditConfig, words_of
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.verdict import Verdict
 from dprime.metrics import Reading
-from dprime.plain import to_json
+from dprime.plain import NOT_KEPT, to_json
 from dprime.registry import METRICS
 from dprime.runs.arrays import Arrays
 from dprime.runs.run import Run
@@ -50,14 +49,9 @@ CURVE_TITLE = "TPR where the attacker did best against the claim"
 
 @dataclass(frozen=True)
 class Measured:
-    """A metric, with what was reached at least and what the claim allows at most.
+    """A metric, or "curve": what was reached at least, and what the claim allows at most.
 
-    Attributes:
-        name: of the metric, or "curve".
-        title: what tables call it.
-        conditions: under which it was read.
-        reached: a lower bound; None where it is infinite.
-        allowed: by the claim; None where the claim sets no limit.
+    `reached` is None where it is infinite, `allowed` where the claim sets no limit.
     """
 
     name: str
@@ -85,15 +79,17 @@ class Measured:
             return False
         return self.reached is None or self.reached > self.allowed
 
+    @property
+    def share(self) -> bool:
+        """Whether it is at most 1; the whole curve is judged by a true-positive rate."""
+        return self.name == "curve" or METRICS[self.name].share
+
 
 @dataclass(frozen=True)
 class Group:
     """What an observer who knows that one of a group is in the data may come to believe.
 
-    Attributes:
-        size: of the group.
-        belief: exceeded with probability `exceeded` at most, from a belief of 1/size.
-        exceeded: how often, at most.
+    From a belief of 1/size, `belief` is exceeded with probability `exceeded` at most.
     """
 
     size: int
@@ -113,14 +109,10 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """The trials themselves.
+    """The scores of both worlds, and what the DI adversary kept of its trials.
 
-    Attributes:
-        in_scores: of world `in`.
-        out_scores: of world `out`.
-        in_world: of the rows below.
-        log_ratio: the DI adversary's, after each step [trial, step], or None.
-        sensitivity: local, at each step [trial, step], or None.
+    At each step [trial, step] that is its log ratio and the local sensitivity; `in_world` says the
+    worlds of these rows.
     """
 
     in_scores: Floats
@@ -145,54 +137,46 @@ class AuditRecord:
     """A concluded audit.
 
     Attributes:
-        name: of the run's file.
-        created: when the run was begun.
-        changed: when its result was kept.
-        versions: of the libraries that it was begun with.
-        config: what was decided before the trials.
-        verdict: whether the claim is refuted.
         sentence: the verdict, and how many trials it rests on.
         caveats: what the training and the scores show that the verdict does not say.
         rows: each metric with what was reached and what is allowed; the first one decides. The
             others are read off the band, whose bounds hold together.
         bounds: ε by each method. The first was named before the trials; none of the others decides.
-        claim: what was claimed.
         proved: the ε at the configured δ that the accountant certifies for this training; None
             where it knows none.
         about: what the adversary crafted.
         attacked: data, number of records, adjacency, recipe, trainer, and what the adversary sees.
         trials: of either world, counted, diverged.
-        blocks: done and failed.
         label: "not DP: …" for local sensitivity, else None.
-        lower: the lower curves by method, as (fpr, tpr).
         identifiability: Bernau et al.'s numbers, for their adversary.
-        played: scores and beliefs of all trials.
         events: what went wrong with blocks on the way, most of which were played again.
+        lower: the lower curves by method, as (fpr, tpr).
+        played: scores and beliefs of all trials.
         other_runs: that put the same claim and the same training to the test.
     """
 
-    name: str
-    created: datetime
-    changed: datetime
-    versions: Mapping[str, str]
-    config: AuditConfig = field(repr=False)
     verdict: Verdict
     sentence: str
     caveats: tuple[str, ...]
     rows: tuple[Measured, ...]
     bounds: tuple[LowerBound, ...]
-    claim: Claim
     proved: float | None
     about: str
     attacked: Mapping[str, Any]
     trials: Mapping[str, Any]
     blocks: State
     label: str | None
-    lower: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]]
     identifiability: Mapping[str, Any] | None
-    played: Trials
-    events: tuple[Event, ...] = ()
-    other_runs: tuple[AuditRecord, ...] = ()
+    events: tuple[Event, ...]
+    versions: Mapping[str, str]
+    name: str = field(metadata=NOT_KEPT)
+    created: datetime = field(metadata=NOT_KEPT)
+    changed: datetime = field(metadata=NOT_KEPT)
+    config: AuditConfig = field(repr=False, metadata=NOT_KEPT)
+    claim: Claim = field(metadata=NOT_KEPT)
+    lower: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = field(metadata=NOT_KEPT)
+    played: Trials = field(metadata=NOT_KEPT)
+    other_runs: tuple[AuditRecord, ...] = field(default=(), metadata=NOT_KEPT)
 
     def _repr_html_(self) -> str:
         """What a notebook shows, made by a module that only a notebook needs."""
@@ -200,21 +184,7 @@ class AuditRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values, without the trials, the points of curves, and the seed."""
-        left_out = (
-            "name",
-            "config",
-            "claim",
-            "lower",
-            "played",
-            "other_runs",
-            "created",
-            "changed",
-        )
-        kept = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return {
-            "settings": self.public_settings,
-            **{name: to_json(value) for name, value in kept.items() if name not in left_out},
-        }
+        return {"settings": self.public_settings, **to_json(self)}
 
     @property
     def public_settings(self) -> dict[str, Any]:
@@ -261,7 +231,7 @@ class AuditRecord:
     def vacuous(self) -> bool:
         """Whether the claim allows everything by the deciding number."""
         allowed = self.deciding.allowed
-        return allowed is None or (is_share(self.deciding.name) and allowed >= 1)
+        return allowed is None or (self.deciding.share and allowed >= 1)
 
     @property
     def drawn(self) -> str:
@@ -293,26 +263,8 @@ class AuditRecord:
         return tuple(Group(size, curve.belief(1.0 / size, EXCEEDED), EXCEEDED) for size in GROUPS)
 
 
-def is_share(name: str) -> bool:
-    """Whether a deciding metric is at most 1; by the whole curve it is a true-positive rate."""
-    return name == "curve" or METRICS[name].share
-
-
 def record_of(run: str | Path | Run) -> AuditRecord:
-    """What a run's file says, once the run is concluded.
-
-    Args:
-        run: the path of the file, or an open run.
-
-    >>> import tempfile
-    >>> path = tempfile.mkdtemp() + "/a.run"
-    >>> Run.create(path, "audit", {"adversary": "gradient", "seed": 7}, blocks=4).close()
-    >>> record_of(path)
-    Traceback (most recent call last):
-    dprime.validate.InputError: \
-run must be concluded, but it is played in 0 of 4 blocks: dprime resume \
-a.run.
-    """
+    """What the file of a run says, by its path or opened, once the run is concluded."""
     if not isinstance(run, Run):
         with Run.open(run) as opened:
             return record_of(opened)
@@ -326,57 +278,49 @@ a.run.
 
 
 def _read(run: Run, kept: Mapping[str, Any]) -> AuditRecord:
-    values = dict(kept)
-    config = AuditConfig.from_dict(run.config)
-    verdict, lower, claim = (values.pop(name) for name in ("verdict", "lower", "claim"))
-    tuples = {name: tuple(values.pop(name)) for name in ("rows", "bounds", "events", "caveats")}
+    """The record from JSON values, in which ∞ is None and a tuple is a list."""
+    config, values = AuditConfig.of(run), _in_tuples(kept)
+    claim, lower, verdict = values.pop("claim"), values.pop("lower"), values.pop("verdict")
+    limits = {name: math.inf for name in ("reached", "allowed") if verdict[name] is None}
+    reading = Reading(**verdict["metric"])
+    bounds = (
+        {**each, "epsilon": math.inf if each["epsilon"] is None else each["epsilon"]}
+        for each in values["bounds"]
+    )
     return AuditRecord(
-        name=run.path.name,
-        created=run.created,
-        changed=run.changed(),
-        versions=run.versions,
-        config=config,
-        verdict=Verdict(**{
-            **_unlimited(verdict, "reached", "allowed"), "metric": Reading(**verdict["metric"])
-        }),
-        caveats=tuples["caveats"],
-        rows=tuple(Measured(**each) for each in tuples["rows"]),
-        bounds=tuple(_bound(each) for each in tuples["bounds"]),
-        events=tuple(Event(**each) for each in tuples["events"]),
-        blocks=State(**values.pop("blocks")),
-        lower={name: (tuple(each["fpr"]), tuple(each["tpr"])) for name, each in lower.items()},
-        claim=Claim(
-            config.claim, config.adjacency, config.chosen_for, claim["metrics"],
-            tuple(claim["fpr"]), tuple(claim["tpr"]),
-        ),
-        played=Trials.of(run.arrays()),
-        **values,
-    )  # fmt: skip
+        **{
+            **values,
+            "verdict": Verdict(**{**verdict, **limits, "metric": reading}),
+            "rows": tuple(Measured(**each) for each in values["rows"]),
+            "bounds": tuple(LowerBound(**each) for each in bounds),
+            "blocks": State(**values["blocks"]),
+            "events": tuple(Event(**each) for each in values["events"]),
+            "versions": run.versions,
+            "name": run.path.name,
+            "created": run.created,
+            "changed": run.changed(),
+            "config": config,
+            "claim": Claim(config.claim, config.adjacency, config.chosen_for, **claim),
+            "lower": {name: (each["fpr"], each["tpr"]) for name, each in lower.items()},
+            "played": Trials.of(run.arrays()),
+        }
+    )
 
 
-def _bound(kept: Mapping[str, Any]) -> LowerBound:
-    pairs = {name: tuple(kept[name]) for name in ("trials", "counted")}
-    return LowerBound(**{**_unlimited(kept, "epsilon"), **pairs})
-
-
-def _unlimited(kept: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """With ∞ where JSON has none."""
-    return {n: math.inf if n in names and each is None else each for n, each in kept.items()}
+def _in_tuples(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _in_tuples(each) for name, each in value.items()}
+    return tuple(map(_in_tuples, value)) if isinstance(value, list) else value
 
 
 def _concluded(run: Run) -> dict[str, Any]:
     """The run's result; refused where there is none, or one of an earlier version."""
-    kept, name = run.result, run.path.name
-    if run.kind != "audit":
-        remedy = f"dprime report {name} prints its tables"
-        raise validate.invalid_input(
-            "run", f"that of another kind, {run.kind}", "that of an audit", remedy
-        )
+    kept, words = run.result, words_of(run)
     if kept is not None and "rows" in kept:
         return kept
-    in_python = isinstance(run.config.get("trainer"), Mapping)
+    in_python = isinstance(words.get("trainer"), Mapping)
     again = "call dprime.audit.audit again with the same path"
-    remedy = again if in_python else f"dprime resume {name}"
+    remedy = again if in_python else f"dprime resume {run.path.name}"
     if kept is not None:
         raise validate.invalid_input("run", "of another version", "concluded by this one", remedy)
     state = run.state()

@@ -22,10 +22,6 @@ class Scores:
 
     Within a world the scores are independent and of one law, and the worlds are independent of
     each other. Infinite scores are allowed, NaN is refused.
-
-    >>> scores = Scores.checked([2.0, 3.0, 3.0], [1.0, 2.0])
-    >>> scores.false_positives(2.0), scores.false_negatives(2.0)
-    (0, 1)
     """
 
     inside: Array
@@ -62,10 +58,6 @@ class Scores:
 
         An infinite score stands for a trial that failed or diverged; it counts against this
         attacker too.
-
-        >>> turned = Scores.checked([1.0, -np.inf], [2.0, np.inf]).turned()
-        >>> turned.inside.tolist(), turned.outside.tolist()
-        ([-1.0, -inf], [-2.0, inf])
         """
         return Scores(
             np.where(np.isinf(self.inside), -np.inf, -self.inside),
@@ -73,37 +65,29 @@ class Scores:
         )
 
     def split(self, share: float, seed: int) -> tuple[Scores, Scores]:
-        """A share of each world to choose with, and the rest to count.
+        """A share of each world to choose with, and the rest to count; neither is empty.
 
         Which trial goes where is drawn without looking at any score, so the rest is as good as a
         sample that nobody has seen, also where the scores came sorted.
-
-        >>> held_out, counted = Scores.checked(range(10), range(8)).split(0.25, seed=0)
-        >>> held_out.sizes, counted.sizes
-        ((2, 2), (8, 6))
         """
         rng = np.random.default_rng(seed)
-        inside, outside = (_parted(world, share, rng) for world in (self.inside, self.outside))
-        return Scores(inside[0], outside[0]), Scores(inside[1], outside[1])
-
-
-def _parted(world: Array, share: float, rng: np.random.Generator) -> tuple[Array, Array]:
-    """At least one trial on each side."""
-    order = rng.permutation(len(world))
-    held = min(max(1, int(share * len(world))), len(world) - 1)
-    return world[order[:held]], world[order[held:]]
+        held_out, counted = [], []
+        for world in (self.inside, self.outside):
+            order = rng.permutation(len(world))
+            held = min(max(1, int(share * len(world))), len(world) - 1)
+            held_out.append(world[order[:held]])
+            counted.append(world[order[held:]])
+        return Scores(*held_out), Scores(*counted)
 
 
 def _checked(name: str, scores: ArrayLike) -> Array:
     """One row of real numbers, at least two, none of them NaN."""
     row = arrays.numbers(name, scores).astype(np.float64)
     if row.ndim != 1 or len(row) < 2:
+        shown, wanted = f"of shape {row.shape}", "a row of two or more numbers"
         remedy = "give one score for each trial, such as [0.3, 1.7, 0.9]"
-        raise validate.invalid_input(
-            name, f"of shape {row.shape}", "a row of two or more numbers", remedy
-        )
-    missing = int(np.isnan(row).sum())
-    if missing:
+        raise validate.invalid_input(name, shown, wanted, remedy)
+    if missing := int(np.isnan(row).sum()):
         remedy = "say what a trial without a score means, such as -inf for not a member"
         raise validate.invalid_input(name, f"NaN in {missing} of {len(row)}", "free of NaN", remedy)
     return row

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy
 
 from dprime import validate
+from dprime.audit import planner
 from dprime.audit.estimators.base import ASSUMABLE, LowerBound, checked_claim
-from dprime.audit.planner import (
-    POWER,
-    TWICE,
-    Criterion,
-    above,
-    claimed_index,
-    detectable,
-    refuting_trials,
-    vacuous,
-)
 from dprime.audit.power import METHODS, MOST_TRIALS
 from dprime.curve import LowerCurve, TradeOff
 from dprime.metrics import Reading, audited
-from dprime.privacy_loss import Array
 from dprime.shapes import GaussianShape, Polygon
 from dprime.text import round_down, round_up
 
@@ -46,17 +36,15 @@ class Verdict:
             confidence; "inconclusive" where the bound may not refute, or where the power to notice
             an attacker of twice the d′ of a Gaussian one who keeps the claim was below 80 %; else
             "not refuted", which proves nothing.
-        reached: the lower bound.
+        reached: the lower bound, with its confidence.
         allowed: the most that the claim allows.
-        confidence: of the lower bound.
         metric: what was compared; for the curve, the TPR at the FPR where the two curves differ
             most.
         detects: d′ of the weakest attacker that this audit would have noticed with a power of 80 %,
             Gaussian scores assumed; None where there is none, or where the bound may not refute.
-        power_known: whether it is known what this audit would have noticed.
         trials: in each world that would notice twice the d′ of a Gaussian attacker who keeps the
             claim with that power; only where the outcome is "inconclusive" for want of trials.
-        sentence: all of it in plain words.
+        power_known: whether it is known what this audit would have noticed.
     """
 
     outcome: Outcome
@@ -75,17 +63,12 @@ class Verdict:
         return self.outcome == "refuted"
 
 
-def judge(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Verdict:
+def judge(bound: LowerBound, claim: TradeOff, metric: planner.Criterion) -> Verdict:
     """Whether a lower bound refutes a claim, by one metric or by the whole curve.
 
     By "curve" the claim is refuted where any point of the lower curve lies above the claimed one.
     A bound that rests on an assumption nobody has accepted, or that the data contradict, refutes
     nothing.
-
-    Args:
-        bound: from `lower_bound`.
-        claim: the certified curve of what was claimed.
-        metric: a `Reading`, or "curve".
 
     >>> from dprime.audit import lower_bound
     >>> bound = lower_bound(range(60, 160), range(100), method="band")
@@ -99,90 +82,79 @@ def judge(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Verdict:
     """
     by = _by(metric, bound, checked_claim(claim))
     reached, allowed = bound.value(by), by.value(claim)
-    exceeded = reached > above(allowed)
+    exceeded = reached > planner.above(allowed)
+    found = _Outcome("refuted", "the claim is refuted.")
+    if not (exceeded and bound.decides):
+        found = _not_refuted(bound, claim, metric, exceeded)
     assumed = ""
     if bound.decides and bound.assumption and bound.assumes:  # the user has accepted it
-        assumed = f", assuming that {_inner(bound.assumption)},"
-    found = _Power("refuted", "the claim is refuted.")
-    if not (exceeded and bound.decides):
-        found = _power(bound, claim, metric, exceeded)
+        assumption = bound.assumption.rstrip(".")
+        assumed = f", assuming that {assumption[:1].lower()}{assumption[1:]},"
     words = (
         f"{bound.certainty}{assumed} this attacker reaches {by.phrase} of at "
         f"least {_pair(reached, allowed)}: {found.sentence}"
     )
-    return Verdict(
-        found.outcome, reached, allowed, bound.confidence, by, found.detects, found.trials,
-        found.known, words,
-    )  # fmt: skip
+    about = (found.detects, found.trials, found.power_known)
+    return Verdict(found.outcome, reached, allowed, bound.confidence, by, *about, words)
 
 
-@dataclass(frozen=True)
-class _Power:
-    """What an audit that refutes nothing would have noticed, and what follows for its outcome."""
-
+class _Outcome(NamedTuple):
     outcome: Outcome
     sentence: str
     detects: float | None = None
     trials: int | None = None
-    known: bool = True
+    power_known: bool = True
 
 
-def _power(bound: LowerBound, claim: TradeOff, metric: Criterion, exceeded: bool) -> _Power:
+def _not_refuted(
+    bound: LowerBound, claim: TradeOff, metric: planner.Criterion, exceeded: bool
+) -> _Outcome:
+    """What an audit that refutes nothing would have noticed, and what follows for its outcome."""
     # The power of a method is known with its default options; with lost trials only the band's is.
     known = bound.usual and bound.method in METHODS and (bound.method == "band" or not bound.lost)
-    why = _why_not(bound)
-    if why is not None:
+    why = None
+    if not bound.decides:
         because = "exceeds the claim but does not" if exceeded else "could not"
-        why = f"this bound {because} refute it. {why}"
-    elif vacuous(claim, metric):
+        why = f"this bound {because} refute it. {_why_not(bound)}"
+    elif planner.vacuous(claim, metric):
         why = "the claim allows everything by this measure."
     elif not known:
         why = "it is not known what this audit would have noticed."
     if why is not None:
-        return _Power("inconclusive", f"inconclusive, because {why}", known=known)
-    method, count = bound.method, min(bound.trials)
-    looked_for = TWICE * claimed_index(claim, metric)
-    detects = detectable(
-        claim, metric, method=method, confidence=bound.confidence, trials=count,
-        lost=min(bound.lost, count),
-    )  # fmt: skip
-    if detects is not None and detects <= looked_for:
-        words = f"the claim is not refuted, which does not prove it. {_noticed(detects)}"
-        return _Power("not refuted", words, detects)
-    trials = refuting_trials(claim, metric, method, bound.confidence, POWER, looked_for)
-    words = "inconclusive, because the trials are too few. "
-    words += _noticed(detects) if detects else "They could not refute it at all."
+        return _Outcome("inconclusive", f"inconclusive, because {why}", power_known=known)
+    count, asked = min(bound.trials), {"method": bound.method, "confidence": bound.confidence}
+    lost = min(bound.lost, count)
+    detects = planner.detectable(claim, metric, trials=count, lost=lost, **asked)
+    looked_for = planner.TWICE * planner.claimed_index(claim, metric)
+    noticed = "They could not refute it at all."
+    if detects is not None:
+        noticed = (
+            f"With {100 * planner.POWER:g} % power this audit would have noticed an attacker whose "
+            f"true advantage is {round_up(_advantage(detects), 3)} or more, if its scores are "
+            "Gaussian."
+        )
+        if detects <= looked_for:
+            words = f"the claim is not refuted, which does not prove it. {noticed}"
+            return _Outcome("not refuted", words, detects)
+    trials = planner.refuting_trials(
+        claim, metric, power=planner.POWER, d_prime=looked_for, **asked
+    )
+    twice = f"{twice_as_strong(claim)}, a true advantage of {_advantage(looked_for):.3g}"
     if not looked_for:
-        words += " By this measure the claim allows no more than blind guessing reaches."
+        more = "By this measure the claim allows no more than blind guessing reaches."
+    elif trials is None:
+        more = f"Not even {MOST_TRIALS:,} trials in each world would notice {twice}."
     else:
-        twice = (
-            f"{twice_as_strong(halves(claim))}, a true advantage of {_advantage(looked_for):.3g}"
-        )
-        words += (
-            f" Not even {MOST_TRIALS:,} trials in each world would notice {twice}."
-            if trials is None
-            else f" To notice {twice}, takes {trials:,} trials in each world."
-        )
-    return _Power("inconclusive", words, detects, trials)
+        more = f"To notice {twice}, takes {trials:,} trials in each world."
+    words = f"inconclusive, because the trials are too few. {noticed} {more}"
+    return _Outcome("inconclusive", words, detects, trials)
 
 
-def halves(claim: TradeOff | None) -> bool:
-    """Whether half of the claimed noise doubles the d′: so it does for a Gaussian curve only."""
-    return claim is not None and isinstance(claim.shape, GaussianShape)
-
-
-def twice_as_strong(halved: bool) -> str:
-    """What an audit should notice, in words."""
-    return (
-        "half of the noise" if halved else "twice the d′ of a Gaussian attacker who keeps the claim"
-    )
-
-
-def _noticed(d_prime: float) -> str:
-    return (
-        f"With {100 * POWER:g} % power this audit would have noticed an attacker whose true "
-        f"advantage is {round_up(_advantage(d_prime), 3)} or more, if its scores are Gaussian."
-    )
+def twice_as_strong(claim: TradeOff) -> str:
+    """What an audit should notice; half of the noise doubles the d′ of a Gaussian curve only."""
+    if isinstance(claim.shape, GaussianShape):
+        return "half of the noise"
+    return "twice the d′ of a Gaussian attacker who keeps the claim"
 
 
 def _advantage(d_prime: float) -> float:
@@ -190,24 +162,14 @@ def _advantage(d_prime: float) -> float:
     return math.erf(d_prime / math.sqrt(8.0))
 
 
-def _inner(sentence: str) -> str:
-    """A sentence as a clause."""
-    text = sentence.rstrip(".")
-    return text[:1].lower() + text[1:]
-
-
 def _by(metric: object, bound: LowerBound, claim: TradeOff) -> Reading:
     """The metric to judge by; for "curve" it is the TPR where the two curves say most."""
-    if metric == "curve":
-        return Reading("tpr", {"fpr": _worst_place(_curve(bound), claim)})
-    return audited(metric, or_curve=True)
-
-
-def _curve(bound: LowerBound) -> LowerCurve:
+    if metric != "curve":
+        return audited(metric, or_curve=True)
     if bound.curve is None:
         remedy = 'judge by its ε, or use a method that bounds the curve, such as "band"'
         raise validate.invalid_input("metric", '"curve"', f"an ε for {bound.method}", remedy)
-    return bound.curve
+    return Reading("tpr", {"fpr": _worst_place(bound.curve, claim)})
 
 
 def _worst_place(curve: LowerCurve, claim: TradeOff) -> float:
@@ -218,7 +180,11 @@ def _worst_place(curve: LowerCurve, claim: TradeOff) -> float:
     closely enough to see what matters: what it misses does not refute the claim. Of places that
     are equally far, as two Gaussian curves are everywhere, the one nearest to ½ tells most.
     """
-    places = _places(curve)
+    places = np.asarray(scipy.special.ndtr(np.linspace(-NEARLY_ALL, NEARLY_ALL, 321)))
+    if isinstance(curve.shape, Polygon):
+        fpr, _ = curve.shape.vertices()
+        inner = fpr[(fpr > 0) & (fpr < 1)]
+        places = inner if len(inner) else np.array([0.5])
     reached, allowed = (
         scipy.special.ndtri([each.tpr(fpr) for fpr in places.tolist()]) for each in (curve, claim)
     )
@@ -229,21 +195,10 @@ def _worst_place(curve: LowerCurve, claim: TradeOff) -> float:
     return float(tied[np.argmin(np.abs(tied - 0.5))])
 
 
-def _places(curve: LowerCurve) -> Array:
-    """False-positive rates strictly inside (0, 1) at which to look."""
-    if isinstance(curve.shape, Polygon):
-        fpr, _ = curve.shape.vertices()
-        inner = fpr[(fpr > 0) & (fpr < 1)]
-        return inner if len(inner) else np.array([0.5])
-    return np.asarray(scipy.special.ndtr(np.linspace(-NEARLY_ALL, NEARLY_ALL, 321)))
-
-
-def _why_not(bound: LowerBound) -> str | None:
-    """Why the bound may not refute a claim, or None where it may."""
+def _why_not(bound: LowerBound) -> str:
+    """Why a bound may not refute a claim."""
     if bound.objection is not None:
         return bound.objection
-    if bound.decides:
-        return None
     remedy = ""
     if bound.assumes in ASSUMABLE:
         remedy = f' Accept it with assume="{bound.assumes}" if you know that it holds.'
@@ -252,17 +207,12 @@ def _why_not(bound: LowerBound) -> str | None:
 
 def _pair(reached: float, allowed: float) -> str:
     """Both numbers, with enough digits to tell them apart."""
-    digits = 4
-    while digits < 15 and reached > allowed and not _told_apart(reached, allowed, digits):
-        digits += 2
-    return f"{_shown(reached, round_down(reached, digits))}; the claim allows " + _shown(
-        allowed, round_up(allowed, digits)
+    for digits in range(4, 17, 2):
+        low, high = round_down(reached, digits), round_up(allowed, digits)
+        if reached <= allowed or float(low) > float(high):
+            break
+    low, high = (
+        shown if math.isfinite(value) else "any number"
+        for value, shown in ((reached, low), (allowed, high))
     )
-
-
-def _told_apart(reached: float, allowed: float, digits: int) -> bool:
-    return float(round_down(reached, digits)) > float(round_up(allowed, digits))
-
-
-def _shown(value: float, text: str) -> str:
-    return text if math.isfinite(value) else "any number"
+    return f"{low}; the claim allows {high}"

@@ -16,6 +16,7 @@ from dprime.audit.batch import Played, play_batch
 from dprime.audit.config import AuditConfig
 from dprime.audit.verdict import Outcome
 from dprime.cli.options import INTERRUPTED, look_here
+from dprime.cli.tables import plain_table
 from dprime.data.devices import device_title
 from dprime.metrics import Reading
 from dprime.runs.backends import Backend
@@ -78,12 +79,11 @@ def batch_table(played: list[Played]) -> Table:
     asked = [f"{each.record.adversary}: {_what(each)}" for each in played]
     apart = len(set(asked)) > 1
     title = "Audits" if apart else f"Audits by {asked[0]}"
-    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
-    table.add_column("Audit", no_wrap=True)
-    if apart:
-        table.add_column("By, and what")
-    for name in ("Reached ≥", "Allowed ≤", "Claim", "Trials", "Time"):
-        table.add_column(name, justify="left" if name == "Claim" else "right", no_wrap=True)
+    what_apart = ["By, and what"] if apart else []
+    columns = ("Audit", *what_apart, "Reached ≥", "Allowed ≤", "Claim", "Trials", "Time")
+    table = plain_table(title, *columns)
+    for column in table.columns:
+        column.no_wrap = column.header not in what_apart
     for each, what in zip(played, asked, strict=True):
         record = each.record
         table.add_row(
@@ -95,10 +95,8 @@ def batch_table(played: list[Played]) -> Table:
 
 def identified_batch(played: list[Played]) -> Table:
     """The numbers of Bernau et al. for each audit by their adversary."""
-    title = "Differential identifiability"
-    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
-    for name in ("Audit", "Advantage", "Predicted", "δ′, 95 % interval"):
-        table.add_column(name, justify="left" if name == "Audit" else "right", no_wrap=True)
+    columns = ("Audit", "Advantage", "Predicted", "δ′, 95 % interval")
+    table = plain_table("Differential identifiability", *columns)
     for each in played:
         found = each.record.identifiability
         if found is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -37,17 +38,42 @@ def number_option(help_text: str) -> Any:
     return typer.Option(help=help_text, show_default=False, metavar="NUMBER")
 
 
+def text_option(help_text: str) -> Any:
+    """A name or a text; help texts name the defaults themselves."""
+    return typer.Option(help=help_text, show_default=False)
+
+
+FailOn = Annotated[
+    str,
+    text_option(
+        "Exit with code 1 if the claim is refuted, or also if inconclusive; refuted if not given."
+    ),
+]
+Where = Annotated[
+    str, text_option("Where the work is done: here (if not given), processes or ray.")
+]
+Workers = Annotated[
+    str | None, number_option("For processes: how many; one for each core if not given.")
+]
+Address = Annotated[
+    str | None,
+    text_option("For ray: auto, host:port or ray://…; one is started here if not given."),
+]
+TimeLimit = Annotated[
+    str | None, number_option("For processes and ray: seconds after which a block is given anew.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
 def number_options(helps: Mapping[str, str]) -> dict[str, Any]:
     """A number for each of these names, with its help."""
     return {name: number_option(help_text) for name, help_text in helps.items()}
 
 
 def with_options(options: Mapping[str, Any], *, before: str) -> Callable[[Command], Command]:
-    """Give a command that takes keywords these options; one that is not given arrives as None.
+    """Give a command that takes keywords these options, before the parameter of this name.
 
-    Args:
-        options: by their names.
-        before: the parameter of the command that comes after them in its help.
+    An option that is not given arrives as None.
     """
 
     def add(command: Command) -> Command:
@@ -58,13 +84,9 @@ def with_options(options: Mapping[str, Any], *, before: str) -> Callable[[Comman
             inspect.Parameter(name, kind, default=None, annotation=Annotated[str | None, option])
             for name, option in options.items()
         ]
-        rest = [each.replace(kind=kind) for each in own[place:]]
-        signature = inspect.Signature([*own[:place], *added, *rest])
-        command.__dict__["__signature__"] = signature
-        command.__annotations__ = {
-            **{name: each.annotation for name, each in signature.parameters.items()},
-            "return": None,
-        }
+        parameters = [each.replace(kind=kind) for each in (*own[:place], *added, *own[place:])]
+        command.__dict__["__signature__"] = inspect.Signature(parameters)
+        command.__annotations__ = {each.name: each.annotation for each in parameters}
         return command
 
     return add
@@ -73,11 +95,6 @@ def with_options(options: Mapping[str, Any], *, before: str) -> Callable[[Comman
 def typed(options: Mapping[str, str | None]) -> dict[str, str]:
     """The options that were given."""
     return {name: text for name, text in options.items() if text is not None}
-
-
-def text_option(help_text: str) -> Any:
-    """A name or a text; help texts name the defaults themselves."""
-    return typer.Option(help=help_text, show_default=False)
 
 
 def whole(name: str, text: str) -> int:
@@ -94,9 +111,10 @@ def numbers_given(
     texts: Mapping[str, str | None], names: Iterable[str], whole_ones: Iterable[str] = ()
 ) -> dict[str, float]:
     """The numbers among these names that options give; some of them are whole."""
-    read = {name: whole if name in whole_ones else validate.parse for name in names}
-    given = ((name, texts[name]) for name in names)
-    return {name: read[name](name, text) for name, text in given if text is not None}
+    return {
+        name: (whole if name in whole_ones else validate.parse)(name, text)
+        for name, text in typed({name: texts[name] for name in names}).items()
+    }
 
 
 def if_given(read: Callable[[str, str], Read], name: str, text: str | None) -> Read | None:
@@ -121,7 +139,7 @@ def check_torch(work: str) -> None:
 def backend_asked(
     name: str, workers: str | None, address: str | None, time_limit: str | None, device: str
 ) -> Backend:
-    """Where the work is done, from the options below."""
+    """Where the work is done, as the options say."""
     from dprime.runs.backends import backend_named  # noqa: PLC0415  only where it is asked for
 
     return backend_named(
@@ -136,11 +154,9 @@ def backend_asked(
 def free_path(*words: str) -> Path:
     """A name in the folder of runs that no other run has."""
     stem = "-".join([*words, f"{datetime.now():%Y%m%d-%H%M%S}"])
-    path, number = Path(FOLDER) / f"{stem}.run", 1
-    while path.exists():
-        number += 1
-        path = Path(FOLDER) / f"{stem}-{number}.run"
-    return path
+    names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
+    paths = (Path(FOLDER) / f"{name}.run" for name in names)
+    return next(path for path in paths if not path.exists())
 
 
 @contextmanager
@@ -163,25 +179,3 @@ def exit_on(outcomes: Iterable[str], fail_on: str) -> None:
     """Exit code 1 where a claim is refuted, or where an audit could not tell and that counts."""
     if any(outcome in ("refuted", fail_on) for outcome in outcomes):
         raise typer.Exit(REFUTED)
-
-
-FailOn = Annotated[
-    str,
-    text_option(
-        "Exit with code 1 if the claim is refuted, or also if inconclusive; refuted if not given."
-    ),
-]
-Where = Annotated[
-    str, text_option("Where the work is done: here (if not given), processes or ray.")
-]
-Workers = Annotated[
-    str | None, number_option("For processes: how many; one for each core if not given.")
-]
-Address = Annotated[
-    str | None,
-    text_option("For ray: auto, host:port or ray://…; one is started here if not given."),
-]
-TimeLimit = Annotated[
-    str | None, number_option("For processes and ray: seconds after which a block is given anew.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 
 from dprime import validate
@@ -16,125 +15,107 @@ from dprime.audit.lower import USUAL_METHOD
 from dprime.audit.planner import AuditPlan, epsilon_limit, largest_epsilon
 from dprime.audit.planner import plan as make_plan
 from dprime.audit.power import METHODS
+from dprime.audit.words import WORDS
 from dprime.bounds import mu_from_epsilon
-from dprime.cli.options import AsJson, number_option, text_option
+from dprime.cli import options
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
-from dprime.metrics import OBSERVED, Reading
-from dprime.text import round_down
+from dprime.metrics import Reading
+from dprime.text import command, round_down
 
-Text = str | None
+TRAINING = {
+    "noise_multiplier": "The claim: noise of a DP-SGD.",
+    "sample_rate": "Its sampling rate [1].",
+    "steps": "Its steps.",
+}
+CONDITIONS = ("fpr", "prior", "min_tpr")
+PLANNING = {
+    "strength": "The attacker's d′ over the most that keeps the claim [2; 1 for a metric].",
+    "power": "Share of audits that shall reach it [0.8].",
+    "reach": "For a metric: the share of the claim to be shown [0.85].",
+    "trials": "Also say what so many trials can show at all.",
+}
+"""What `dprime audit` has no option for, or another meaning."""
+
+PLANNED = ("strength", "confidence", "power", "reach")
+
+OPTIONS = {
+    "epsilon": options.number_option("The claim: ε at --delta, of Gaussian noise in full batches."),
+    **options.number_options(TRAINING),
+    "adjacency": options.text_option("add-remove, zero-out or replace."),
+    "delta": options.number_option("δ of the ε [1e-5]."),
+    "metric": options.text_option(WORDS["metric"].help),
+    **options.number_options({name: WORDS[name].help for name in CONDITIONS}),
+    "method": options.text_option(
+        f"Of the lower bound: {', '.join(METHODS)}; {USUAL_METHOD} if not given."
+    ),
+    **options.number_options({"confidence": "Of the bound [0.95].", **PLANNING}),
+}
 
 
-def plan(
-    epsilon: Annotated[
-        Text, number_option("The claim: ε at --delta, of Gaussian noise in full batches.")
-    ] = None,
-    noise_multiplier: Annotated[Text, number_option("The claim: noise of a DP-SGD.")] = None,
-    sample_rate: Annotated[Text, number_option("Its sampling rate [1].")] = None,
-    steps: Annotated[Text, number_option("Its steps.")] = None,
-    adjacency: Annotated[Text, typer.Option(help="add-remove, zero-out or replace.")] = None,
-    delta: Annotated[Text, number_option("δ of the ε [1e-5].")] = None,
-    metric: Annotated[
-        Text,
-        text_option(f"What decides: {', '.join(OBSERVED)} or curve; the whole curve if not given."),
-    ] = None,
-    fpr: Annotated[Text, number_option("For --metric tpr.")] = None,
-    prior: Annotated[Text, number_option("For --metric precision or success.")] = None,
-    min_tpr: Annotated[Text, number_option("For --metric precision.")] = None,
-    method: Annotated[
-        Text, text_option(f"Of the lower bound: {', '.join(METHODS)}; {USUAL_METHOD} if not given.")
-    ] = None,
-    strength: Annotated[
-        Text,
-        number_option("The attacker's d′ over the most that keeps the claim [2; 1 for a metric]."),
-    ] = None,
-    confidence: Annotated[Text, number_option("Of the bound [0.95].")] = None,
-    power: Annotated[Text, number_option("Share of audits that shall reach it [0.8].")] = None,
-    reach: Annotated[
-        Text, number_option("For a metric: the share of the claim to be shown [0.85].")
-    ] = None,
-    trials: Annotated[Text, number_option("Also say what so many trials can show at all.")] = None,
-    as_json: AsJson = False,
-) -> None:
+@options.with_options(OPTIONS, before="as_json")
+def plan(as_json: options.AsJson = False, **words: str | None) -> None:
     """Compute how many trials an audit needs to refute a claim."""
-    given = {"strength": strength, "confidence": confidence, "power": power, "reach": reach}
-    options = {name: validate.parse(name, text) for name, text in given.items() if text is not None}
-    at_delta = validate.parse("delta", delta) if delta is not None else 1e-5
-    claim = _claim(epsilon, noise_multiplier, sample_rate, steps, adjacency, at_delta)
-    conditions = {"delta": delta, "fpr": fpr, "prior": prior, "min_tpr": min_tpr}
-    at = {name: validate.parse(name, text) for name, text in conditions.items() if text is not None}
-    if epsilon is not None and metric != "epsilon":
+    given = options.typed(words)
+    delta = validate.parse("delta", given.get("delta", "1e-5"))
+    claim = _claim(given, delta)
+    at = options.numbers_given(words, ("delta", *CONDITIONS))
+    if "epsilon" in given and given.get("metric") != "epsilon":
         at.pop("delta", None)  # it belongs to the claim
-    asked = criterion_from("curve" if metric is None else metric, at)
-    made = make_plan(claim, metric=asked, method=method or USUAL_METHOD, **options)
-    limits = _limits(trials, at_delta, made.confidence)
-    typed = {
-        "epsilon": epsilon, "noise-multiplier": noise_multiplier, "sample-rate": sample_rate,
-        "steps": steps, "adjacency": adjacency, "metric": metric, "delta": delta, "fpr": fpr,
-        "prior": prior, "min-tpr": min_tpr, "method": method, "confidence": confidence,
-    }  # fmt: skip
-    command = _command(made, typed)
+    asked = criterion_from(given.get("metric", "curve"), at)
+    asked_for: dict[str, Any] = options.numbers_given(words, PLANNED)
+    made = make_plan(claim, metric=asked, method=given.get("method", USUAL_METHOD), **asked_for)
+    limits = _limits(given.get("trials"), delta, made.confidence)
+    audit = _command(made, given)
     if as_json:
-        named: dict[str, object] = {"name": "curve"}
-        if isinstance(asked, Reading):
-            named = {"name": asked.name, **asked.conditions}
-        shown: dict[str, Any] = {**vars(made), "metric": named, "command": command}
+        named = {"name": asked.name, **asked.conditions} if isinstance(asked, Reading) else None
+        shown = {**vars(made), "metric": named or {"name": "curve"}, "command": audit}
         print(json.dumps({**shown, **limits, "sentence": made.sentence()}, indent=2))
         return
-    console = Console()
-    console.print(made.sentence(), highlight=False)
-    if command is not None:
-        console.print(f"The audit: {command}", highlight=False, soft_wrap=True)
+    console = Console(highlight=False)
+    console.print(made.sentence())
+    if audit is not None:
+        console.print(f"The audit: {audit}", soft_wrap=True)
     if limits:
         console.print(
             f"{int(limits['of_trials']):,} trials a world can show an ε of at most "
             f"{round_down(limits['largest_epsilon'])} by Clopper-Pearson, and "
-            f"{round_down(limits['epsilon_limit'])} by any method that assumes nothing.",
-            highlight=False,
+            f"{round_down(limits['epsilon_limit'])} by any method that assumes nothing."
         )
 
 
-def _command(made: AuditPlan, typed: Mapping[str, Text]) -> str | None:
+def _command(made: AuditPlan, given: Mapping[str, str]) -> str | None:
     """The audit that was planned, with the options as they were typed."""
     trials = made.refuting if made.strength > 1 else made.trials
     if trials is None:
         return None
-    words = [f"--{name} {text}" for name, text in typed.items() if text is not None]
-    if made.method == "gaussian":
-        words.append("--assume gaussian")
-    return " ".join(["dprime audit", *words, f"--trials {trials}"])
+    typed_here = {name: text for name, text in given.items() if name not in PLANNING}
+    assumed = {"assume": "gaussian"} if made.method == "gaussian" else {}
+    return command("audit", {**typed_here, **assumed, "trials": str(trials)})
 
 
-def _claim(
-    epsilon: Text, noise: Text, rate: Text, steps: Text, adjacency: Text, delta: float
-) -> TradeOff:
+def _claim(given: Mapping[str, str], delta: float) -> TradeOff:
     """The claimed curve: of an ε, or of a DP-SGD."""
-    validate.exactly_one(
-        "epsilon, noise_multiplier",
-        {"epsilon": epsilon, "noise_multiplier": noise},
-        "give --epsilon, or --noise-multiplier and --steps",
-    )
-    if epsilon is not None:
-        for name, given in (("sample_rate", rate), ("steps", steps), ("adjacency", adjacency)):
-            if given is not None:
-                remedy = "leave it out, or give --noise-multiplier"
-                raise validate.invalid_value(name, given, "left out where ε is claimed", remedy)
-        value = validate.parse("epsilon", epsilon)
-        return TradeOff.gaussian(mu_from_epsilon(value, delta=delta))
-    texts = {"noise_multiplier": noise, "sample_rate": rate or "1", "steps": steps}
-    numbers = {name: validate.parse(name, text) for name, text in texts.items() if text is not None}
-    return DPSGD(**numbers).curve(adjacency)  # type: ignore[arg-type]
+    claims = {name: given.get(name) for name in ("epsilon", "noise_multiplier")}
+    remedy = "give --epsilon, or --noise-multiplier and --steps"
+    if validate.exactly_one(", ".join(claims), claims, remedy) == "noise_multiplier":
+        numbers = options.numbers_given(given, [name for name in TRAINING if name in given])
+        return DPSGD(**{"sample_rate": 1.0, **numbers}).curve(given.get("adjacency"))  # type: ignore[arg-type]
+    for name in ("sample_rate", "steps", "adjacency"):
+        if name in given:
+            remedy = "leave it out, or give --noise-multiplier"
+            raise validate.invalid_value(name, given[name], "left out where ε is claimed", remedy)
+    epsilon = validate.parse("epsilon", given["epsilon"])
+    return TradeOff.gaussian(mu_from_epsilon(epsilon, delta=delta))
 
 
-def _limits(trials: Text, delta: float, confidence: float) -> dict[str, float]:
-    """What a number of trials can show at all."""
+def _limits(trials: str | None, delta: float, confidence: float) -> dict[str, float]:
+    """What a number of trials can show at all, where that is finite."""
     if trials is None:
         return {}
-    count = validate.whole("trials", validate.parse("trials", trials))
-    about = {"delta": delta, "confidence": confidence}
-    found = {
-        "largest_epsilon": largest_epsilon(count, **about),
-        "epsilon_limit": epsilon_limit(count, **about),
+    count = options.whole("trials", trials)
+    limits = {
+        "largest_epsilon": largest_epsilon(count, delta=delta, confidence=confidence),
+        "epsilon_limit": epsilon_limit(count, delta=delta, confidence=confidence),
     }
-    return {"of_trials": count, **{k: v for k, v in found.items() if math.isfinite(v)}}
+    return {"of_trials": count, **{k: v for k, v in limits.items() if math.isfinite(v)}}

@@ -9,38 +9,30 @@ from typing import Annotated, Any
 import typer
 
 from dprime import validate
-from dprime.cli.options import (
-    Address,
-    AsJson,
-    FailOn,
-    TimeLimit,
-    Where,
-    Workers,
-    backend_asked,
-    check_fail_on,
-    check_torch,
-    exit_on,
-)
+from dprime.cli import options
 from dprime.cli.tables import show
 from dprime.runs.run import Run
+
+OF_MODELS = ("that of shadow models alone", "one with a result")
+EARLIER = ("of an earlier one", "of this version of dprime", "infer again")
 
 
 def resume(
     run: Annotated[Path, typer.Argument(help="The run's file.")],
-    backend: Where = "here",
-    workers: Workers = None,
-    address: Address = None,
-    time_limit: TimeLimit = None,
-    fail_on: FailOn = "refuted",
-    as_json: AsJson = False,
+    backend: options.Where = "here",
+    workers: options.Workers = None,
+    address: options.Address = None,
+    time_limit: options.TimeLimit = None,
+    fail_on: options.FailOn = "refuted",
+    as_json: options.AsJson = False,
 ) -> None:
     """Go on with a run where it was left; no finished block is played again."""
-    check_fail_on(fail_on)
-    check_torch("an audit")
+    options.check_fail_on(fail_on)
+    options.check_torch("an audit")
     with Run.open(run, verify=False) as opened:
         kind, request = opened.kind, opened.request
     device = "auto" if request is None else request["device"]
-    where = backend_asked(backend, workers, address, time_limit, device)
+    where = options.backend_asked(backend, workers, address, time_limit, device)
     if kind == "audit":
         from dprime.audit.audits import resume as go_on  # noqa: PLC0415  it needs PyTorch
         from dprime.cli.audits import finish_audit  # noqa: PLC0415
@@ -50,10 +42,10 @@ def resume(
         raise _without_names(run, kind)
     elif kind == "inference":
         if "config" not in request:
-            raise _earlier()
+            raise validate.invalid_input("run", *EARLIER)
         from dprime.cli.inferences import finish_inference  # noqa: PLC0415
 
-        exit_on([finish_inference(request, run, where, as_json).verdict], fail_on)
+        options.exit_on([finish_inference(request, run, where, as_json).verdict], fail_on)
     else:
         from dprime.cli.frontiers import finish_frontier  # noqa: PLC0415
 
@@ -63,30 +55,22 @@ def resume(
 def _without_names(run: Path, kind: str) -> validate.InputError:
     """The error for a run that was begun in Python with objects."""
     if kind == "models":
-        return _no_result("resume the inference that has them as its --shadow-file")
-    command = "infer" if kind == "inference" else kind
+        remedy = "resume the inference that has them as its --shadow-file"
+        return validate.invalid_input("run", *OF_MODELS, remedy)
     remedy = (
         "call the same function again with the same file, or "
-        f"dprime {command} with the options that describe it and --out {run}"
+        f"dprime {'infer' if kind == 'inference' else kind} with the options that describe it and "
+        f"--out {run}"
     )
     shown = "one that was begun in Python, with objects that have no name"
     return validate.invalid_input("run", shown, "described by names", remedy)
 
 
-def _no_result(remedy: str) -> validate.InputError:
-    return validate.invalid_input("run", "that of shadow models alone", "one with a result", remedy)
-
-
-def _earlier() -> validate.InputError:
-    return validate.invalid_input(
-        "run", "of an earlier one", "of this version of dprime", "infer again"
-    )
-
-
 def print_kept(path: Path, kind: str, result: Mapping[str, Any] | None) -> None:
     """The tables of what an inference or a frontier has kept."""
     if kind == "models":
-        raise _no_result("report the inference that they were trained for")
+        remedy = "report the inference that they were trained for"
+        raise validate.invalid_input("run", *OF_MODELS, remedy)
     if result is None:
         remedy = f"dprime resume {path.name}"
         raise validate.invalid_input("run", "not concluded yet", "concluded", remedy)
@@ -99,4 +83,4 @@ def print_kept(path: Path, kind: str, result: Mapping[str, Any] | None) -> None:
 
         show(result, False, *inference_tables(result))
     else:
-        raise _earlier()
+        raise validate.invalid_input("run", *EARLIER)

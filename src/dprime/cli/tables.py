@@ -4,29 +4,41 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
 from dprime import text
-from dprime.metrics import MetricValue
+
+if TYPE_CHECKING:  # a list of runs needs no metric
+    from dprime.metrics import MetricValue
+
+LEFT = (
+    *("Attack", "Audit", "By, and what", "Claim", "How sure", "In plain words"),
+    *("Last change", "Run", "State", "What"),
+)
+"""Columns of words; those of numbers are on the right."""
+
+
+def plain_table(title: str, *columns: str) -> Table:
+    """A table to be filled."""
+    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
+    table.caption_justify = "left"
+    for column in columns:
+        table.add_column(column, justify="left" if column in LEFT else "right")
+    return table
 
 
 def risk_table(
     title: str, answers: list[MetricValue], adjacency: str, group_size: int = 1
 ) -> Table:
     """The profile as a table, one plain sentence beside each number."""
-    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
-    table.add_column("What", no_wrap=False)
-    table.add_column("At most" if answers[0].kind == "certified" else "About", justify="right")
-    table.add_column("In plain words")
+    certified = answers[0].kind == "certified"
+    table = plain_table(title, "What", "At most" if certified else "About", "In plain words")
     for answer in answers:
         table.add_row(answer.title, answer.shown(), answer.sentence)
-    table.caption = (
-        text.certified(adjacency, group_size) if answers[0].kind == "certified" else text.ESTIMATE
-    )
-    table.caption_justify = "left"
+    table.caption = text.certified(adjacency, group_size) if certified else text.ESTIMATE
     return table
 
 
@@ -38,15 +50,6 @@ def interval_cell(
         return "none"
     value, low, high = (interval[name] for name in ("value", "low", "high"))
     return text.interval_text(value, low, high, digits, scale=scale)
-
-
-def plain_table(title: str, *columns: str) -> Table:
-    """A table of numbers, to be filled; what a row is about stands on the left."""
-    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
-    table.caption_justify = "left"
-    for column in columns:
-        table.add_column(column, justify="left" if column == "Attack" else "right")
-    return table
 
 
 def show(record: Mapping[str, Any], as_json: bool, *texts: Table | str) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dprime import text
 from dprime.audit import blind_spots
-from dprime.audit.record import EXCEEDED, AuditRecord, is_share
+from dprime.audit.record import EXCEEDED, AuditRecord
 from dprime.mechanisms import DPSGD
 from dprime.metrics import BLIND, Reading
 from dprime.show import grounds, repeat, words
@@ -314,12 +314,8 @@ def _picture(facts: AuditRecord) -> dict[str, Any]:
     found = facts.deciding
     ends = [value for value in (found.reached, found.allowed) if value is not None]
     most = max([*ends, 1e-12])
-    room = 1.0 if is_share(found.name) and most > 0.5 else 1.15 * most
-    down, up = (
-        (text.percent_down, text.percent_up)
-        if is_share(found.name)
-        else (words.floor, words.ceiling)
-    )
+    room = 1.0 if found.share and most > 0.5 else 1.15 * most
+    down, up = (text.percent_down, text.percent_up) if found.share else (words.floor, words.ceiling)
 
     def bar(kind: str, label: str, value: float | None, shown: str) -> Bar:
         width = 100.0 if value is None else min(100.0, 100 * value / room)

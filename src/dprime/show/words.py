@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 
 from dprime.audit.record import AuditRecord, Group, Measured
-from dprime.audit.verdict import halves, twice_as_strong
+from dprime.audit.verdict import twice_as_strong
 from dprime.mechanisms import DPSGD
 from dprime.metrics import Reading
 from dprime.registry import Observation
@@ -148,7 +148,7 @@ def notices(facts: AuditRecord) -> list[str]:
     if facts.verdict.outcome == "inconclusive" and few_trials:
         few = noticed(facts)
         if facts.verdict.trials is not None:
-            twice = twice_as_strong(halves(facts.claim.curve))
+            twice = twice_as_strong(facts.claim.curve)
             few += f" To notice {twice} takes {facts.verdict.trials:,} trials in each world."
         found.append(few)
     if facts.crosses and not facts.refuted:
