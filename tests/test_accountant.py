@@ -14,7 +14,6 @@ from scipy.stats import binom
 
 from dprime import DPSGD, Composition, Gaussian, NotCertifiableError, TradeOff
 from dprime.accountant import compose
-from dprime.estimates import central_limit
 from dprime.privacy_loss import gaussian, randomized_response, subsampled_gaussian
 from reference import Contour, FewSteps, Truth, simulated_advantage
 
@@ -32,41 +31,6 @@ SETTINGS = st.tuples(powers(-0.52, 2), powers(-6, 0), powers(0, 7).map(int))
 def never_below(value, truth, *, absolute=0.0):
     assert value >= truth * (1 - 1e-7) - 1e-12, f"{value} is below the truth {truth}"
     assert value <= truth * (1 + SLACK) + absolute, f"{value} is loose against {truth}"
-
-
-# advantage, epsilon, TPR at 0.01, precision, advantage and epsilon of replace
-CHECK_VALUES = {
-    (1.0, 0.01, 2_000): (0.22633, 2.5838, 0.04214, 0.39939, 0.36712, 4.1928),
-    (0.7, 0.001, 10_000): (0.10116, 1.2450, 0.02022, 0.19615, 0.15200, 1.5880),
-    (1.0, 0.001, 50_000): (0.11628, 1.1223, 0.02113, 0.20279, 0.19123, 1.9231),
-    (2.0, 0.0001, 500_000): (0.01503, 0.1177, 0.01105, 0.10948, 0.02835, 0.2349),
-    (4.0, 0.1, 300): (0.17329, 1.7699, 0.02989, 0.28493, 0.33416, 3.6994),
-}
-
-
-@pytest.mark.parametrize("setting", CHECK_VALUES)
-def test_check_values(setting):
-    advantage, epsilon, tpr, precision, advantage_r, epsilon_r = CHECK_VALUES[setting]
-    curve, exchange = (DPSGD(*setting).curve(each) for each in ("add-remove", "replace"))
-    found = curve.advantage(), curve.tpr(0.01), curve.precision(0.1, 0.01), exchange.advantage()
-    expected = advantage, tpr, precision, advantage_r
-    assert found == pytest.approx(expected, rel=SLACK / 2, abs=5e-6)
-    epsilons = curve.epsilon(1e-5), exchange.epsilon(1e-5)
-    assert epsilons == pytest.approx((epsilon, epsilon_r), rel=SLACK / 2, abs=5e-5)
-
-
-@pytest.mark.parametrize(
-    ("setting", "exceeds", "worst"),
-    [
-        ((1.0, 0.01, 2_000), 1.417e-3, 5.79e-4),
-        ((0.7, 0.001, 10_000), 9.09e-7, 3.64e-7),
-        ((4.0, 0.1, 300), 4.48e-6, 1.75e-6),
-    ],
-)
-def test_check_values_of_belief(setting, exceeds, worst):
-    curve = DPSGD(*setting).curve()
-    assert curve.belief_exceeds(0.9) == pytest.approx(exceeds, rel=5e-3)
-    assert curve.belief_exceeds_in_worst_pair(0.9) == pytest.approx(worst, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -244,22 +208,6 @@ def test_composition_is_associative_and_lies_between_its_parts_and_their_sum(
     parts = [each.curve().advantage() for each in (whole, Gaussian(extra, 3))]
     both = Composition(whole, Gaussian(extra, 3)).curve().advantage()
     assert max(parts) * (1 - 1e-3) <= both <= sum(parts) * (1 + SLACK) + 1e-9
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        (0.5, 1e-5, 1_000_000),
-        (100.0, 1.0, 10_000_000),
-        (0.5, 1e-5, 1),
-        (0.5, 0.004, 1_000_000),
-        (0.3, 1e-6, 10**7),
-    ],
-)
-def test_the_corners_of_the_range(setting):
-    advantage = DPSGD(*setting).curve().advantage()
-    assert 0 < advantage <= 1
-    assert advantage <= 1.2 * central_limit(*setting).advantage() + 1e-9 or setting[0] < 1
 
 
 LONG = [(1.0, 0.01, 2000), (0.5, 1e-5, 10**6), (2.0, 1e-4, 500_000), (1.0, 1e-6, 10**7)]

@@ -77,32 +77,6 @@ def test_exact_small_cases():
         assert found == int(float(records))
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 4.0])
-@pytest.mark.parametrize("delta", [0.0, 1e-3, 0.2])
-def test_the_curve_is_that_of_the_canonical_mechanism(epsilon, delta):
-    """Four outputs that use up all that (ε, δ) allows in both directions, and all tests of them."""
-    curve, high = allowed(epsilon, delta), 1 / (1 + math.exp(-epsilon))
-    p = np.array([delta, (1 - delta) * high, (1 - delta) * (1 - high), 0.0])
-    masks = [*itertools.product([0.0, 1.0], repeat=4)]
-    pairs = [(min(1.0, float(np.dot(m, p))), min(1.0, float(np.dot(m, p[::-1])))) for m in masks]
-    assert curve.advantage() == pytest.approx(max(tpr - fpr for tpr, fpr in pairs))
-    for tpr, fpr in pairs:
-        assert tpr <= curve.tpr(fpr) + 1e-15
-        assert bounds.epsilon_from_error_rates(fpr, 1 - tpr, delta=delta) <= epsilon + 1e-12
-        for prior in (0.01, 0.5, 0.9) if tpr > 0 else ():
-            precision = prior * tpr / (prior * tpr + (1 - prior) * fpr)
-            limit = curve.precision(prior, tpr * (1 - 1e-14))  # the rate is rounded
-            assert precision <= limit + 1e-15
-            mirrored = curve.negative_accuracy(1 - prior, tpr * (1 - 1e-14))
-            assert mirrored == pytest.approx(limit)
-    tpr = p[0] + p[1]  # on TPR = e^ε FPR + δ, T theorem 3.3 is reached
-    odds = math.exp(-epsilon) * (1 - delta / tpr) * 0.7 / 0.3
-    assert curve.precision(0.3, tpr) == pytest.approx(1 / (1 + odds))
-    for belief in np.linspace(0.02, 0.98, 25):
-        exceeding = p > belief / (1 - belief) * p[::-1]
-        assert p[exceeding].sum() <= curve.belief_exceeds(float(belief)) + 1e-12
-
-
 @FEWER
 @given(INNER, INNER)
 def test_epsilon_from_a_belief_is_rounded_down(belief, prior):

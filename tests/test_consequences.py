@@ -1,5 +1,6 @@
 """What follows from a curve, held against mechanisms small enough to enumerate or integrate."""
 
+import functools
 import itertools
 import math
 
@@ -23,34 +24,14 @@ ENUMERATED = 8
 """Of so many outputs, all sets are tried."""
 
 
-class Channel:
-    """Every record is reported by a channel of its own: P(symbol | out) and P(symbol | in)."""
-
-    def __init__(self, out, used):
-        self.out, self.used = np.array(out), np.array(used)
-
-    def curve(self):
-        """The exact curve: the hull of all tests on the symbols."""
-        rates = [(self.out[said].sum(), self.used[said].sum()) for said in events(len(self.out))]
-        points = [(min(1.0, float(fpr)), min(1.0, float(tpr))) for fpr, tpr in rates]
-        return TradeOff(Polygon.from_points(points))
-
-    def outputs(self, records, prior):
-        """P(output | none used) and P(output and none used) / P(output), by enumeration."""
-        none, one = self.out, (1 - prior) * self.out + prior * self.used
-        products = [itertools.product(each, repeat=records) for each in (none, one)]
-        return [np.array([math.prod(chances) for chances in product]) for product in products]
-
-
-def logistic(x):
-    return 1 / (1 + math.exp(-x))
-
-
+YES = 1 / (1 + math.exp(-1))
 CHANNELS = {
-    "randomised response": Channel([logistic(-1), logistic(1)], [logistic(1), logistic(-1)]),
-    "leans one way": Channel([0.97, 0.03], [0.8, 0.2]),
-    "reveals a few": Channel([0.7, 0.3, 0.0], [0.3, 0.68, 0.02]),
+    "randomised response": ([1 - YES, YES], [YES, 1 - YES]),
+    "leans one way": ([0.97, 0.03], [0.8, 0.2]),
+    "reveals a few": ([0.7, 0.3, 0.0], [0.3, 0.68, 0.02]),
 }
+"""Every record is reported on its own: P(symbol | out) and P(symbol | in)."""
+channels = pytest.mark.parametrize("channel", [*map(np.array, CHANNELS.values())], ids=[*CHANNELS])
 
 
 def events(count):
@@ -62,12 +43,19 @@ def events(count):
     return [*np.eye(count, dtype=bool), *lot[lot.any(axis=1)]]
 
 
+def curve_of(channel):
+    """The exact curve: the hull of all tests on the symbols."""
+    rates = [channel[:, said].sum(axis=1) for said in events(channel.shape[1])]
+    return TradeOff(Polygon.from_points([tuple(map(float, np.minimum(1.0, r))) for r in rates]))
+
+
 @pytest.mark.parametrize("records", [1, 2, 3])
-@pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
+@channels
 def test_no_output_of_a_small_mechanism_tells_more(channel, records):
-    prior = 0.2
-    none, every = channel.outputs(records, prior)
-    curve, nearest = channel.curve(), math.inf
+    prior, curve, nearest = 0.2, curve_of(channel), math.inf
+    out, used = channel
+    none = functools.reduce(np.kron, [out] * records)
+    every = functools.reduce(np.kron, [(1 - prior) * out + prior * used] * records)
     for said in events(len(none)):
         t = none[said].sum()
         truth = (1 - prior) ** records * t / every[said].sum()
@@ -79,12 +67,27 @@ def test_no_output_of_a_small_mechanism_tells_more(channel, records):
     assert nearest < (TINY if len(none) <= ENUMERATED else 0.01)
 
 
+@channels
+def test_the_other_consequences_bound_every_event_of_a_channel(channel):
+    """On one record all numbers can be enumerated, and each is reached by some event."""
+    prior, curve, (out, used) = 0.3, curve_of(channel), channel
+    signs = events(len(out))
+    for said in signs[:-1]:  # the last one is everything
+        tpr, fpr = prior * used[said].sum(), (1 - prior) * out[said].sum()
+        if tpr > 0:
+            assert tpr / (tpr + fpr) <= curve.precision(prior, tpr / prior) + TINY
+        if fpr > 0:
+            right = curve.negative_accuracy(prior, fpr / (1 - prior))
+            assert fpr / (tpr + fpr) <= right + TINY
+    losses = [4.0 * (1 - said) for said in signs]  # the model remembers the record, or does not
+    gaps = [abs(float((out - used) @ loss)) for loss in losses]
+    assert max(gaps) == pytest.approx(4.0 * curve.advantage())
+
+
 def test_the_curve_is_read_from_out_to_in():
     """The curve of the other direction would promise too much."""
-    curve, conditions = (
-        CHANNELS["leans one way"].curve(),
-        {"prior": 0.2, "output_probability": 0.03},
-    )
+    curve = curve_of(np.array(CHANNELS["leans one way"]))
+    conditions = {"prior": 0.2, "output_probability": 0.03}
     truth = 0.8 * 0.03 / (0.8 * 0.03 + 0.2 * 0.2)
     assert chance_unused(curve, 1, **conditions) == pytest.approx(truth, rel=1e-8)
     assert chance_unused(curve.reversed(), 1, **conditions) > truth + 0.1
@@ -119,13 +122,6 @@ def test_a_gaussian_that_adds_every_record_the_same_way_attains_it(records, shif
     assert truth - 1e-8 <= chance_unused(curve, records, **conditions) <= truth
     assert deletion_capacity(curve, truth + 1e-7, **conditions).records == records - 1
     assert deletion_capacity(curve, truth - 1e-7, **conditions).records == records
-
-
-def test_the_capacity_of_a_gaussian_is_the_true_one():
-    found = deletion_capacity(TradeOff.gaussian(0.5), 0.8, prior=0.01, output_probability=0.05)
-    last, next_one = (none_used_of_a_sum(found.records + m, 0.5, 0.01, 0.05) for m in (0, 1))
-    assert last >= 0.8 > next_one
-    assert last >= found.deniability == pytest.approx(last, abs=1e-8)
 
 
 @pytest.mark.parametrize("records", [1, 2, 3])
@@ -193,24 +189,6 @@ def test_very_large_pools_are_counted():
     assert chance_unused(curve, 10**200, prior=0.5, output_probability=0.1) == 0.0
 
 
-@pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
-def test_the_other_consequences_bound_every_event_of_a_channel(channel):
-    """On one record all numbers can be enumerated, and each is reached by some event."""
-    prior, curve = 0.3, channel.curve()
-    signs = events(len(channel.out))
-    for said in signs[:-1]:  # the last one is everything
-        tpr, fpr = channel.used[said].sum(), channel.out[said].sum()
-        if tpr > 0:
-            precision = prior * tpr / (prior * tpr + (1 - prior) * fpr)
-            assert precision <= curve.precision(prior, tpr) + TINY
-        if fpr > 0:
-            right = (1 - prior) * fpr / ((1 - prior) * fpr + prior * tpr)
-            assert right <= curve.negative_accuracy(prior, fpr) + TINY
-    losses = [4.0 * (1 - said) for said in signs]  # the model remembers the record, or does not
-    gaps = [abs(float((channel.out - channel.used) @ loss)) for loss in losses]
-    assert max(gaps) == pytest.approx(4.0 * curve.advantage())
-
-
 MECHANISM = PoolSampled(DPSGD(1.0, 0.01, 2000), probability=0.001)
 
 
@@ -252,14 +230,6 @@ def test_json_has_conditions_and_sentences():
 def test_the_sentence_of_a_capacity(noise, prior, words):
     found = consequences(DPSGD(noise, 0.01, 2000), prior=prior)
     assert words in found.deletion_capacity.sentence
-
-
-def test_ceilings_are_printed_above_the_value():
-    found = consequences(MECHANISM)
-    assert found.reconstruction_trust.value < 0.005956
-    assert "at most 0.5956 %" in found.reconstruction_trust.sentence
-    assert found.generalisation_gap.value < 0.2264
-    assert "at most 0.2264 (" in found.generalisation_gap.sentence
 
 
 def test_not_a_member_is_known_best_of_the_rarest_record():

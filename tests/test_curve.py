@@ -33,17 +33,6 @@ def lower(*points):
     return LowerCurve(Polygon.from_points(points), confidence=0.95, method="band")
 
 
-def test_check_values_of_the_full_batch():
-    curve = dprime.Gaussian(noise_multiplier=8.0, steps=30).curve()
-    assert curve.advantage() == pytest.approx(2 * norm.cdf(curve.d_prime() / 2) - 1, rel=1e-12)
-    assert curve.bayes_security() == 1 - curve.advantage()
-    assert curve.d_prime() == pytest.approx(0.68465, abs=5e-6)
-    assert curve.advantage() == pytest.approx(0.26789, abs=5e-6)
-    assert curve.epsilon(1e-5) == pytest.approx(2.8376, abs=5e-5)
-    assert curve.belief_exceeds(0.9) == pytest.approx(4.98e-3, abs=5e-6)
-    assert curve.belief_exceeds_in_worst_pair(0.9) == pytest.approx(2.08e-3, abs=1e-5)
-
-
 @given(mu=MUS, prior=PRIORS, t=st.floats(1e-4, 1))
 def test_success_and_precision_are_those_of_the_best_test(mu, prior, t):
     curve, cut = TradeOff.gaussian(mu), np.linspace(-15, 15, 6001)  # any threshold test
@@ -129,13 +118,6 @@ def test_no_certificate_is_made_of_anything_else():
     for other in (estimate, lower((0.1, 0.5))):
         with pytest.raises(dprime.InputError, match=f"but one is {type(other).__name__}: leave"):
             best([GAUSSIAN, other])
-
-
-def test_no_noise_at_all_reveals_nothing():
-    blind = CURVES["blind"]
-    assert (blind.advantage(), blind.epsilon(1e-5), blind.belief_exceeds(0.6)) == (0, 0, 0)
-    assert blind.tpr(0.01) == pytest.approx(0.01)
-    assert blind.belief_exceeds_in_worst_pair(0.6) == 0
 
 
 EXTREMES = [5e-324, 1e-300, 1e-17, 1e-5, 0.5, 1 - 1e-16]
