@@ -37,6 +37,19 @@ def called(capsys, monkeypatch, line, *words):
     return Ended(stop.value.code, *capsys.readouterr())
 
 
+def interrupted_at(number, real):
+    """A function that Ctrl-C ends at this call of it, and the list of its calls."""
+    calls = []
+
+    def called_on(*args, **given):
+        calls.append(args)
+        if len(calls) == number:
+            raise KeyboardInterrupt
+        return real(*args, **given)
+
+    return called_on, calls
+
+
 def as_json(text):
     """One JSON object without NaN and Infinity."""
     return json.loads(text, parse_constant=pytest.fail)

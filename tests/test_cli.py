@@ -15,6 +15,7 @@ from typer.main import get_command
 
 import dprime
 from commands import refused
+from dprime.attack import ADVERSARIES
 from dprime.cli import app
 from dprime.cli.commands import COMMANDS, imported
 from dprime.consequences import consequences
@@ -120,16 +121,6 @@ def test_risk_passes_every_question_on(call):
     }
 
 
-def test_risk_as_a_table_has_a_sentence_for_each_number(call):
-    code, out, _ = call(RISK)
-    assert code == 0
-    for words in (
-        "DP-SGD, noise 1.1, rate 0.00427, 14,062 steps, poisson sampling; with or without one",
-        "Membership advantage", "In plain words", "an attacker finds at most", "≥ 0.77",
-    ):  # fmt: skip
-        assert words in out
-
-
 def test_estimates_are_marked(call):
     setting = "risk --noise-multiplier 0.7 --sample-rate 0.001 --steps 10000 --estimates"
     _, out, err = call(setting, "--adjacency", "replace")
@@ -182,7 +173,7 @@ def test_a_chosen_number_may_be_typed_in_again(call, ceiling):
     assert dprime.DPSGD(printed, 0.01, 2000).curve().advantage() <= ceiling
 
 
-# consequences and demo ---------------------------------------------------------------------------
+# consequences ---------------------------------------------------------------------------
 
 
 def test_consequences_are_those_of_the_package(call):
@@ -203,12 +194,60 @@ def test_consequences_are_those_of_the_package(call):
         assert words in shown  # floors down, ceilings up
 
 
-def test_demo_tells_a_story_with_computed_numbers(call):
-    code, out, _ = call("demo")
-    assert code == 0
-    curve = dprime.DPSGD(0.8, 256 / 60_000, 14_062).curve()
-    assert f"at most {round_up(100 * curve.tpr(0.01), 3)} %" in out
-    assert "dprime choose --tpr 0.02" in out
+# What is shown -----------------------------------------------------------------------------------
+
+AUDIT = "audit --records 8 --steps 2 --seed 1 --trials 12"
+SHOWN = {
+    RISK: (
+        "DP-SGD, noise 1.1, rate 0.00427, 14,062 steps, poisson sampling; with or without one",
+        "Membership advantage", "In plain words", "an attacker finds at most", "≥ 0.77",
+    ),
+    f"{AUDIT} --epsilon 4": (
+        "malicious-dataset: 8 copies of one record", "Reached, at least", "Allowed, at most",
+        "(decides)", "Membership advantage", "inconclusive, because the trials are too few.",
+        "12 + 12 trials", "Kept in runs/malicious-dataset-digits-",
+    ),
+    f"{AUDIT} --epsilon 4 --adversary di --belief 0.8 --belief-prior 0.4": (
+        "Differential identifiability", "Runs whose belief exceeds 0.8, from 0.4",
+    ),
+    f"{AUDIT} --adversary attribute --data diabetes --noise-multiplier 2 --column age "
+    "--values 0.2,0.8 --record 3": (
+        "attribute: age of record 3: 0.2 or 0.8", "Advantage between the two values",
+        "no test of membership. What it reaches is compared with the claim of one record",
+    ),
+    "audit --help": (f"{', '.join([*ADVERSARIES][:-1])} or {[*ADVERSARIES][-1]};",),
+    "frontier --precision 0.6 --records 200 --batch 20 --epochs 1 --pi 0.2,0.59 --plan-only": (
+        "Precision at most 0.6, for attackers with a TPR of 0.01 or more", "Noise by theorem",
+    ),
+    "infer --pool 120 --shadows 12 --targets 2 --epochs 3 --batch 20 --epsilon 3 "
+    "--attacks lira,attack-p": (
+        "Attack P", "At most (certified)", "Surest 10 %", "the claim is not refuted",
+    ),
+    "plan --epsilon 4 --trials 1000": (
+        "1,000 trials a world can show an ε of at most 5.604 by Clopper-Pearson",
+    ),
+    "demo": (
+        "dprime choose --tpr 0.02",
+        f"at most {round_up(100 * dprime.DPSGD(0.8, 256 / 60_000, 14_062).curve().tpr(0.01), 3)} %",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_what_is_shown(call, line):
+    ended = call(line)
+    assert ended.code == 0
+    assert [words for words in SHOWN[line] if words not in ended.words] == []
+
+
+def test_what_is_not_shown(call):
+    attribute = call([*SHOWN][3]).words
+    assert "Membership advantage" not in attribute
+    assert "Differential identifiability" not in attribute
+    points = [call(line).words.count("point estimate, no confidence") for line in
+              ([*SHOWN][2], f"{AUDIT} --epsilon 4 --adversary di",
+               f"{AUDIT} --epsilon 4 --adversary di --sample-rate 0.5")]  # fmt: skip
+    assert points == [3, 5, 3]  # no advantage of another prior, nor of sampled batches
 
 
 # What is typed -----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from commands import as_json, refused
+from commands import as_json, interrupted_at, refused
 from dprime.audit import batch, lower_bound
 from dprime.audit.estimators import ESTIMATORS
 from dprime.cli import listing
@@ -67,15 +67,7 @@ def test_as_json_and_with_options_over_the_file(call, two):
 
 
 def test_several_that_are_interrupted(call, monkeypatch, two):
-    real, calls = batch.begin, []
-
-    def begin(*args, **given):
-        calls.append(args)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*args, **given)
-
-    monkeypatch.setattr(batch, "begin", begin)
+    monkeypatch.setattr(batch, "begin", interrupted_at(2, batch.begin)[0])
     code, out, err = call("audit two.toml --out kept")
     assert (code, out) == (130, "")
     assert "Stopped after 1 of 2 audits. Give the same command to go on" in " ".join(err.split())
