@@ -158,28 +158,15 @@ def test_randomized_responses_compose_exactly(count):
     assert curve.advantage() == pytest.approx(exact, rel=1e-9, abs=1e-10)
 
 
-@settings(max_examples=60)
-@given(setting=SETTINGS, adjacency=st.sampled_from([*RELATIONS]))
-def test_any_setting_is_certified_or_refused(setting, adjacency):
+@settings(max_examples=40)
+@given(setting=SETTINGS, factor=st.floats(1.01, 3))
+def test_risk_is_certified_or_refused_and_monotone_in_noise_rate_and_steps(setting, factor):
     noise, rate, steps = setting
     try:
-        curve = DPSGD(noise, rate, steps).curve(adjacency)
+        base = DPSGD(noise, rate, steps).curve()
     except NotCertifiableError:
         assert noise < 0.5 or steps > 1_000_000 or rate < 1e-5
         return
-    values = [curve.advantage(), curve.tpr(0.01), curve.precision(0.1), curve.success(0.3)]
-    assert all(0 <= value <= 1 for value in values)
-    assert curve.epsilon(1e-5) >= 0
-    # An estimate-free lower bound: the same record seen in the best single step alone.
-    single = DPSGD(noise, rate, 1).curve(adjacency)
-    assert curve.advantage() >= single.advantage() * (1 - 1e-3) - 1e-12
-
-
-@settings(max_examples=40)
-@given(setting=SETTINGS, factor=st.floats(1.01, 3))
-def test_risk_is_monotone_in_noise_rate_and_steps(setting, factor):
-    noise, rate, steps = setting
-    base = DPSGD(noise, rate, steps).curve()
     quieter = DPSGD(min(noise * factor, 300.0), rate, steps)
     rarer = DPSGD(noise, rate / factor, steps)
     fewer = DPSGD(noise, rate, max(1, int(steps / factor)))
@@ -193,21 +180,19 @@ def test_risk_is_monotone_in_noise_rate_and_steps(setting, factor):
 @given(
     noise=st.floats(0.5, 8),
     rate=powers(-4, -0.5),
-    steps=st.lists(st.integers(1, 3000), min_size=3, max_size=3),
+    steps=st.tuples(*[st.integers(1, 3000)] * 3),
     extra=st.floats(2, 50),
 )
-def test_composition_is_associative_and_lies_between_its_parts_and_their_sum(
-    noise, rate, steps, extra
-):
+def test_composition_is_associative_and_below_the_sum(noise, rate, steps, extra):
     whole = DPSGD(noise, rate, sum(steps))
     a, b, c = (DPSGD(noise, rate, each) for each in steps)
+    advantage, tpr = whole.curve().advantage(), whole.curve().tpr(0.01)
     for other in (Composition(Composition(a, b), c), Composition(a, Composition(b, c))):
-        advantage = whole.curve().advantage()
         assert other.curve().advantage() == pytest.approx(advantage, rel=SLACK, abs=1e-9)
-        assert other.curve().tpr(0.01) == pytest.approx(whole.curve().tpr(0.01), rel=SLACK)
-    parts = [each.curve().advantage() for each in (whole, Gaussian(extra, 3))]
-    both = Composition(whole, Gaussian(extra, 3)).curve().advantage()
-    assert max(parts) * (1 - 1e-3) <= both <= sum(parts) * (1 + SLACK) + 1e-9
+        assert other.curve().tpr(0.01) == pytest.approx(tpr, rel=SLACK)
+    more = Gaussian(extra, 3)
+    both, least = Composition(whole, more).curve().advantage(), more.curve().advantage()
+    assert max(advantage, least) * (1 - 1e-3) <= both <= (advantage + least) * (1 + SLACK) + 1e-9
 
 
 LONG = [(1.0, 0.01, 2000), (0.5, 1e-5, 10**6), (2.0, 1e-4, 500_000), (1.0, 1e-6, 10**7)]
