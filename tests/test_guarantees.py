@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -42,20 +42,14 @@ def _canonne(rho, delta):
     )
 
 
-@settings(max_examples=12)
-@given(mu=st.floats(0.05, 2.5))
-def test_zcdp_lies_above_the_gaussian_that_has_it(mu):
-    curve, exact = ZCDP(mu**2 / 2).curve(), TradeOff.gaussian(mu)
+@pytest.mark.parametrize("rho", [1e-14, 1e-12, 1e-6, 0.00125, 0.02, 0.18, 1.0, 3.125, 100.0])
+def test_zcdp_lies_above_the_gaussian_that_has_it(rho):
+    curve, exact = ZCDP(rho).curve(), TradeOff.gaussian(math.sqrt(2 * rho))
     for fpr in (1e-6, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.999):
         assert curve.tpr(fpr) >= exact.tpr(fpr) - 1e-12
-    assert exact.epsilon(1e-5) <= curve.epsilon(1e-5) <= _canonne(mu**2 / 2, 1e-5) * 1.005
-
-
-@pytest.mark.parametrize("rho", [1e-14, 1e-12, 1e-6, 1.0, 100.0])
-def test_zcdp_over_its_range(rho):
-    curve, exact = ZCDP(rho).curve(), TradeOff.gaussian(math.sqrt(2 * rho))
     assert curve.advantage() >= exact.advantage()
-    assert exact.epsilon(1e-5) <= curve.epsilon(1e-5) <= _canonne(rho, 1e-5) * 1.02 + 1e-9
+    published = _canonne(rho, 1e-5) * (1.005 if 1e-3 < rho < 4 else 1.02) + 1e-9
+    assert exact.epsilon(1e-5) <= curve.epsilon(1e-5) <= published
 
 
 def _renyi(order, p, q):
@@ -72,13 +66,14 @@ def test_rdp_of_one_order_is_the_binary_divergence():
         assert bound * (1 - 1e-9) <= held <= bound * 1.01
 
 
-def test_rdp_covers_randomised_response():
-    """A mechanism whose Renyi divergences are known exactly never lies above its RDP curve."""
+def test_renyi_divergences_cover_randomised_response():
+    """A mechanism whose Renyi divergences are known exactly never lies above the curve."""
     yes, orders = 1 / (1 + math.exp(-1.0)), (1.5, 2.0, 4.0, 16.0, 64.0)
     epsilons = tuple(math.log(_renyi(a, yes, 1 - yes)) / (a - 1) for a in orders)
-    curve, exact = RDP(orders, epsilons).curve(), dprime.RandomizedResponse(1.0).curve()
-    for fpr in np.linspace(0.001, 0.999, 60):
-        assert curve.tpr(fpr) >= exact.tpr(fpr) - 1e-12
+    exact = dprime.RandomizedResponse(1.0).curve()
+    for curve in (RDP(orders, epsilons).curve(), ZCDP(1e-9, xi=1.0).curve()):
+        for fpr in np.linspace(0.001, 0.999, 60):
+            assert curve.tpr(fpr) >= exact.tpr(fpr) - 1e-12
 
 
 @pytest.mark.parametrize(
