@@ -184,11 +184,6 @@ def test_a_target_is_safe_on_one_side_and_counts_from_what_guessing_reaches(name
 SECRET = Target.of(EXAMPLES["secret_success"])
 
 
-def test_a_secret_asks_for_records_exchanged():
-    assert SECRET.adjacency(None) == "replace"
-    assert Target.of(EXAMPLES["tpr"]).adjacency(None) is None
-
-
 test_a_wrong_reading_is_refused = refuses(
     {
         "metric be one of advantage, bayes_security": lambda: Reading("accuracy"),
