@@ -140,20 +140,10 @@ def test_choose_puts_the_answer_into_the_mechanism(call):
     assert 0.1 >= shown["metrics"]["advantage"]["value"] == again.curve().advantage()
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "--belief 0.9 --prior 0.5 --exceeded 0.001",
-        "--secret-success 0.2 --max-prior 0.1",
-        "--reconstruction-success 0.2 --guess 0.1",
-        "--advantage 0.1 --delta 1e-6 --group-size 2",
-    ],
-)
-def test_choose_with_its_conditions(call, words):
-    assert call(f"{CHOOSE} {words} --json").json["mechanism"]["noise_multiplier"] > 0.5
-
-
-def test_choose_steps_epochs_and_pool(call):
+def test_choose_with_other_targets_steps_epochs_and_pool(call):
+    for words in ("--secret-success 0.2 --max-prior 0.1", "--advantage 0.1 --group-size 2",
+                  "--reconstruction-success 0.2 --guess 0.1"):  # fmt: skip
+        assert call(f"{CHOOSE} {words} --json").json["mechanism"]["noise_multiplier"] > 0.5
     words = "choose --noise-multiplier 1 --sample-rate 0.01 --json"
     assert call(words, "--advantage", "0.1").json["mechanism"]["steps"] == 384
     epochs = call(words, "--advantage", "0.1", "--whole", "epochs")
@@ -197,6 +187,12 @@ def test_consequences_are_those_of_the_package(call):
 # What is shown -----------------------------------------------------------------------------------
 
 AUDIT = "audit --records 8 --steps 2 --seed 1 --trials 12"
+DI = f"{AUDIT} --epsilon 4 --adversary di"
+BELIEFS = f"{DI} --belief 0.8 --belief-prior 0.4"
+OF_AGE = (
+    f"{AUDIT} --adversary attribute --data diabetes --noise-multiplier 2 --column age "
+    "--values 0.2,0.8 --record 3"
+)
 SHOWN = {
     RISK: (
         "DP-SGD, noise 1.1, rate 0.00427, 14,062 steps, poisson sampling; with or without one",
@@ -207,11 +203,10 @@ SHOWN = {
         "(decides)", "Membership advantage", "inconclusive, because the trials are too few.",
         "12 + 12 trials", "Kept in runs/malicious-dataset-digits-",
     ),
-    f"{AUDIT} --epsilon 4 --adversary di --belief 0.8 --belief-prior 0.4": (
+    BELIEFS: (
         "Differential identifiability", "Runs whose belief exceeds 0.8, from 0.4",
     ),
-    f"{AUDIT} --adversary attribute --data diabetes --noise-multiplier 2 --column age "
-    "--values 0.2,0.8 --record 3": (
+    OF_AGE: (
         "attribute: age of record 3: 0.2 or 0.8", "Advantage between the two values",
         "no test of membership. What it reaches is compared with the claim of one record",
     ),
@@ -241,13 +236,12 @@ def test_what_is_shown(call, line):
 
 
 def test_what_is_not_shown(call):
-    attribute = call([*SHOWN][3]).words
+    attribute = call(OF_AGE).words
     assert "Membership advantage" not in attribute
     assert "Differential identifiability" not in attribute
-    points = [call(line).words.count("point estimate, no confidence") for line in
-              ([*SHOWN][2], f"{AUDIT} --epsilon 4 --adversary di",
-               f"{AUDIT} --epsilon 4 --adversary di --sample-rate 0.5")]  # fmt: skip
-    assert points == [3, 5, 3]  # no advantage of another prior, nor of sampled batches
+    lines = (BELIEFS, DI, f"{DI} --sample-rate 0.5")
+    points = [call(line).words.count("point estimate, no confidence") for line in lines]
+    assert points == [3, 5, 3]  # none from the advantage at another prior or with sampled batches
 
 
 # What is typed -----------------------------------------------------------------------------------

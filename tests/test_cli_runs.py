@@ -174,14 +174,6 @@ def test_bound_in_words(call, scores):
     assert "With a posterior probability of 95 %" in credible
 
 
-def test_bound_of_scores_that_are_infinite_or_all_alike(call, tmp_path):
-    write_scores(tmp_path / "far.csv", [float("inf")] * 50, [float("-inf")] * 50)
-    write_scores(tmp_path / "same.csv", [0.0] * 50, [0.0] * 50)
-    far, same = (call("bound", name, "--json").json["band"] for name in ("far.csv", "same.csv"))
-    assert far["epsilon"] > 1
-    assert same["epsilon"] == 0
-
-
 ROWS = "2,in\n3,in\n0,out\n1,out\n"
 CSVS = {
     "": "scores must be a CSV file with the columns score and world, but it is one",
