@@ -33,13 +33,10 @@ def test_the_list_and_the_command_say_the_same(name):
     module, sentence = COMMANDS[name]
     function = getattr(import_module(f"dprime.cli.{module}"), name)
     assert inspect.getdoc(function) == sentence
+    assert [*get_command(app).commands] == [*COMMANDS]
     command, line = imported(name), get_command(app).commands[name]
     assert (command.name, command.help) == (line.name, line.help) == (name, sentence)
     assert [*inspect.signature(function).parameters] == [each.name for each in command.params]
-
-
-def test_only_what_is_in_the_table_is_listed():
-    assert [*get_command(app).commands] == [*COMMANDS]
 
 
 SCRIPTS = Path(__file__).parent / "check" / "scripts"
@@ -274,12 +271,6 @@ def test_nothing_that_is_typed_ends_in_a_traceback(call, command, options):
         assert all(value is None or math.isfinite(value) for value in values)
     else:
         refused(ended, "")
-
-
-def test_python_says_the_same_sentence(call):
-    with pytest.raises(dprime.InputError) as error:
-        dprime.DPSGD(-1.0, 0.01, 100)
-    assert call(RISK, "--noise-multiplier", "-1").err == f"Error: {error.value}\n"
 
 
 def test_the_installed_command_works():

@@ -113,47 +113,37 @@ def test_fixed_size_step_is_the_theorem():
         assert exact * (1 - 1e-12) <= curve.delta(epsilon) <= exact * 1.002
 
 
-@pytest.mark.parametrize(
-    ("phases", "passes"),
-    [
-        ([(0.25, 8)], 2),
-        ([(0.25, 9)], 3),
-        ([(0.4, 20)], 10),  # a pass of two steps drops its last, smaller batch
-        ([(0.25, 4), (0.25, 8)], 2),  # the first phase ends with a pass
-        ([(0.25, 3), (0.25, 9)], 3),  # one step of its pass, then two passes
-        ([(0.25, 3), (0.25, 10)], 4),
-        ([(0.25, 3), (0.25, 1)], 1),
-        ([(0.25, 3), (0.25, 1), (0.25, 8)], 3),  # not certain to have gone on
-        ([(0.3, 3), (0.25, 8)], 3),  # a pass has three steps, or four
-        ([(1.0, 5), (0.25, 8)], 2),
-    ],
-)
-def test_a_shuffled_phase_counts_the_passes_that_it_can_touch(phases, passes):
-    """The last phase has all the noise that counts; phases are (rate, steps)."""
-    *before, (rate, steps) = phases
-    quiet = [DPSGD(1e6, q, n, sampling="shuffle") for q, n in before]
-    curve = Composition(*quiet, DPSGD(2.0, rate, steps, sampling="shuffle")).curve("replace")
-    assert curve.d_prime() ** 2 == pytest.approx(passes, rel=1e-9)
+PASSES = [
+    (2, [(0.25, 8)]),
+    (3, [(0.25, 9)]),
+    (10, [(0.4, 20)]),  # a pass of two steps drops its last, smaller batch
+    (2, [(0.25, 4), (0.25, 8)]),  # the first phase ends with a pass
+    (3, [(0.25, 3), (0.25, 9)]),  # one step of its pass, then two passes
+    (4, [(0.25, 3), (0.25, 10)]),
+    (1, [(0.25, 3), (0.25, 1)]),
+    (3, [(0.25, 3), (0.25, 1), (0.25, 8)]),  # not certain to have gone on
+    (3, [(0.3, 3), (0.25, 8)]),  # a pass has three steps, or four
+    (2, [(1.0, 5), (0.25, 8)]),
+]
+"""Passes that the last of several phases can touch; phases are (rate, steps)."""
 
 
-@pytest.mark.parametrize(
-    ("rate", "steps"),
-    [
-        (1 / 3, (3, True)),
-        (256 / 60_000, (234, False)),
-        (0.1 + 0.2, (3, False)),
-        (1.0, (1, True)),
-        (math.nextafter(1 / 17, 1), (16, False)),
-        (0.05882352941521466, (16, False)),  # above 1/17 by less than 1e-10
-        (math.nextafter(0.1, 0), (10, False)),
-        (5e-324, (20_000_000, False)),
-    ],
-)
-def test_steps_of_a_pass_are_never_too_many(rate, steps):
-    assert steps_in_pass(rate) == steps
+@pytest.mark.parametrize(("passes", "phases"), PASSES)
+def test_a_shuffled_phase_counts_the_passes_that_it_can_touch(passes, phases):
+    quiet = [DPSGD(1e6, *phase, sampling="shuffle") for phase in phases[:-1]]
+    last = DPSGD(2.0, *phases[-1], sampling="shuffle")
+    index = Composition(*quiet, last).curve("replace").d_prime()
+    assert index**2 == pytest.approx(passes, rel=1e-9)
 
 
-def test_every_rate_of_batches_that_divide_the_records_has_whole_passes():
+def test_steps_of_a_pass_are_never_too_many():
+    above = (math.nextafter(1 / 17, 1), 0.05882352941521466)  # the second by less than 1e-10
+    for rate in (1 / 3, 1.0):
+        assert steps_in_pass(rate) == (round(1 / rate), True)
+    for rate, steps in ((256 / 60_000, 234), (0.1 + 0.2, 3), (math.nextafter(0.1, 0), 10)):
+        assert steps_in_pass(rate) == (steps, False)
+    assert [steps_in_pass(rate) for rate in above] == [(16, False)] * 2
+    assert steps_in_pass(5e-324) == (20_000_000, False)
     for batches in (*range(1, 2000), 46_341, 999_983):
         for batch in (1, 3, 7, 64, 1000):
             assert steps_in_pass(batch / (batch * batches)) == (batches, True)
@@ -206,7 +196,7 @@ def test_a_parameter_of_a_part_is_found_and_set_there():
 
 BELOW = {"name": "GDP", "mu": -1}
 DIFFERENT = Composition(SMALL, RESPONSE)
-test_what_is_wrong_is_refused = refuses(
+test_what_is_wrong_or_not_proved_is_refused = refuses(
     {
         "noise_multiplier be above 0": lambda: DPSGD(-1.0, 0.1, 10),
         "noise_multiplier be at least 0.001": lambda: Gaussian(1e-200),
@@ -229,11 +219,7 @@ test_what_is_wrong_is_refused = refuses(
         "mechanism be one of": lambda: read({"name": "StatedGuarantee"}),
         "epsilon be left out for GDP": lambda: read({"name": "GDP", "epsilon": 1.0}),
         "epsilons be given for RDP": lambda: read({"name": "RDP", "orders": [2.0]}),
-    }
-)
-
-test_what_is_not_proved_is_refused = refuses(
-    {
+        # What is not proved.
         "adjacency be one of add-remove, replace, zero-out": lambda: SMALL.curve("near"),
         "adjacency be 'zero-out' or 'replace' for a training": lambda: EVERY[2].curve("add-remove"),
         "adjacency be 'replace' for this": lambda: DIFFERENT.curve("add-remove"),
