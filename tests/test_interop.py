@@ -85,8 +85,6 @@ test_what_is_not_covered_is_refused = refuses(
         "history be of triples": history((1.0, 0.01)),
         "history be of triples (": history(1.0),
         "noise_multiplier be above 0": history((0.0, 0.01, 3)),
-        "noise_multiplier be a number": history(("a", 0.01, 3)),
-        "steps be a whole number": history((1.0, 0.01, 0.5)),
         "noise_parameter be above 0": events(NOTHING_HIDES, "replace"),
         "adjacency be 'replace' for ran": events(NOTHING_HIDES),
         "event release something": events(dp.NoOpDpEvent()),
