@@ -170,8 +170,6 @@ test_what_is_refused = refuses(
         "Exactly one of advantage": lambda: choose(OPEN),
         "whole be 'steps'": lambda: choose(COUNTED, advantage=0.3, whole="epochs"),
         "whole be one of steps": lambda: choose(COUNTED, advantage=0.3, whole="days"),
-        "The target be about who was drawn": lambda: choose(DRAWN, **SECRET),
-        "The target be about": lambda: choose(DRAWN, adjacency="replace", **SECRET),
         "adjacency be 'add-": lambda: choose(DRAWN, adjacency="replace", advantage=0.1),
         "group_size be 1 for a pool": lambda: choose(DRAWN, advantage=0.1, group_size=2),
         "prior be left out": lambda: choose(PoolSampled(PLAN), precision=0.2, prior=0.1),
@@ -183,6 +181,9 @@ test_what_is_refused = refuses(
 
 DELTA = {"delta": 1e-5}
 OUT_OF_REACH = [
+    # no question about a pool
+    (DRAWN, SECRET, "must be .* for a pool"),
+    (DRAWN, {**SECRET, "adjacency": "replace"}, "must be .* for a pool"),
     # no value is safe
     (PoolSampled(EpsilonDelta(1.0, 0.5)), {"precision": 0.2, "min_tpr": 0.1},
      r"precision 0\.2 cannot be met at any probability"),
