@@ -81,7 +81,7 @@ def history(*phases):
 NOTHING_HIDES = dp.RandomizedResponseDpEvent(0, 3)
 test_what_is_not_covered_is_refused = refuses(
     {
-        "history be of at least one": history(),
+        "history be": history(),
         "history be of triples": history((1.0, 0.01)),
         "history be of triples (": history(1.0),
         "noise_multiplier be above 0": history((0.0, 0.01, 3)),
