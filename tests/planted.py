@@ -16,8 +16,12 @@ from dprime.train import SGD, engine
 from dprime.train.gradients import clip_factors
 from dprime.train.noise import add_normal
 
-exchanged = partial(patch.multiple, engine)
-"""The engine with some of its parts exchanged."""
+
+@contextmanager
+def exchanged(**parts):
+    """The engine with some of its parts exchanged."""
+    with patch.multiple(engine, **parts):
+        yield
 
 
 # Noise --------------------------------------------------------------------------------------------
