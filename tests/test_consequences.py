@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, special, stats
+from scipy import special, stats
 
 import dprime
 from dprime.consequences import chance_unused, consequences, deletion_capacity
@@ -101,24 +101,31 @@ def test_a_pure_epsilon_needs_no_output_probability():
     assert "output_probability" not in found.conditions
 
 
-def none_used_of_a_sum(records, shift, prior, t):
-    """N(j shift, 1) where j records were used: P(none used | output above c), by integration."""
-    c = stats.norm.isf(t)
-    weights = stats.binom.pmf(np.arange(records + 1), records, prior)
+def none_used_of_a_sum(records, mu, prior, t):
+    """N(j mu, 1) where j records were used: P(none used | output above the point of chance t)."""
+    used = np.arange(records + 1)
+    likely = stats.norm.sf(stats.norm.isf(t) - mu * used)
+    return (1 - prior) ** records * t / (stats.binom.pmf(used, records, prior) @ likely)
 
-    def density(x):
-        return float(weights @ stats.norm.pdf(x - shift * np.arange(records + 1)))
 
-    total, _ = integrate.quad(density, c, c + 40.0, epsabs=1e-14, epsrel=1e-12, limit=200)
-    return weights[0] * t / total
+@settings(max_examples=60)
+@given(
+    mu=st.floats(0.0, 3.0),
+    records=st.integers(1, 500),
+    prior=st.floats(1e-5, 0.9),
+    t=st.floats(1e-6, 1.0),
+)
+def test_a_gaussian_that_adds_every_record_the_same_way_attains_it(mu, records, prior, t):
+    truth = none_used_of_a_sum(records, mu, prior, t)
+    bound = chance_unused(TradeOff.gaussian(mu), records, prior=prior, output_probability=t)
+    assert truth * (1 + TINY) >= bound == pytest.approx(truth, rel=1e-7, abs=1e-290)
 
 
 @pytest.mark.parametrize("records", [1, 2, 3])
-@pytest.mark.parametrize(("shift", "prior", "t"), [(0.5, 0.05, 0.01), (1.5, 0.3, 0.2)])
-def test_a_gaussian_that_adds_every_record_the_same_way_attains_it(records, shift, prior, t):
-    truth = none_used_of_a_sum(records, shift, prior, t)
-    curve = dprime.Gaussian(noise_multiplier=1 / shift).curve()
-    conditions = {"prior": prior, "output_probability": t}
+@pytest.mark.parametrize(("mu", "prior", "t"), [(0.5, 0.05, 0.01), (1.5, 0.3, 0.2)])
+def test_the_capacity_of_a_gaussian_is_the_true_one(records, mu, prior, t):
+    truth = none_used_of_a_sum(records, mu, prior, t)
+    curve, conditions = TradeOff.gaussian(mu), {"prior": prior, "output_probability": t}
     assert truth - 1e-8 <= chance_unused(curve, records, **conditions) <= truth
     assert deletion_capacity(curve, truth + 1e-7, **conditions).records == records - 1
     assert deletion_capacity(curve, truth - 1e-7, **conditions).records == records
@@ -137,21 +144,6 @@ def test_a_sampled_step_is_never_certified_above_its_truth(records, t):
     assert 0.85 * truth < bound <= truth + TINY
     if records == 1:
         assert bound == pytest.approx(truth, rel=1e-4)
-
-
-@settings(max_examples=60)
-@given(
-    mu=st.floats(0.0, 3.0),
-    records=st.integers(1, 500),
-    prior=st.floats(1e-5, 0.9),
-    t=st.floats(1e-6, 1.0),
-)
-def test_the_sum_equals_the_plain_one(mu, records, prior, t):
-    used = np.arange(records + 1)
-    likely = stats.norm.sf(stats.norm.isf(t) - mu * used)  # the j-fold curve in closed form
-    plain = (1 - prior) ** records * t / (stats.binom.pmf(used, records, prior) @ likely)
-    bound = chance_unused(TradeOff.gaussian(mu), records, prior=prior, output_probability=t)
-    assert plain * (1 + TINY) >= bound == pytest.approx(plain, rel=1e-7, abs=1e-290)
 
 
 def test_the_capacity_grows_with_what_is_easier():
