@@ -15,104 +15,98 @@ import dprime
 from dprime.attack import AttackTarget, FunctionTrainer
 from dprime.audit import AuditConfig, audit, begin
 from dprime.audit.game import Game
+from dprime.data import devices
 from dprime.guarantees import GDP, EpsilonDeltaProfile
 from dprime.metrics import Reading
 from dprime.runs.run import Run
-from games import IMAGES, engine_setting
+from games import IMAGES, engine_setting, network
 
 BASE = {"records": 8, "trials": 40, "block": 16, "seed": 1, "metric": "advantage"}
-SHORT = {"steps": 2}
-CLAIM = {"epsilon": 4.0}
-WEAK = {"noise_multiplier": 0.4, **SHORT}
+SHORT, WEAK = {"steps": 2}, {"steps": 2, "noise_multiplier": 0.4}
+FOUR = {"steps": 4, "noise_multiplier": 3.0}
+DIVERGING = {"steps": 6, "noise_multiplier": 2.0, "learning_rate": 1e38}
+MIXED = {"steps": 3, "noise_multiplier": 3.0, "sample_rate": 0.5, "momentum": 0.5}
+CLAIM, ASSUMED = {"epsilon": 4.0}, {"method": "gaussian", "assume": "gaussian"}
+MODELS = {"adversary": "api-access", "trials": 20}
+BELIEF = {"belief": 0.8, "belief_prior": 0.4}
+
+
+def short(**given):
+    """An audit of a short training against ε = 4."""
+    return {"claim": CLAIM, "training": SHORT, **given}
+
 
 NAMED = {
-    "stands": {"claim": CLAIM, "training": SHORT, "trials": 200},
-    "public": {"claim": CLAIM, "training": {**SHORT, "expected_batch_size": 8}},
-    "few": {"claim": CLAIM, "training": SHORT, "metric": "epsilon", "trials": 10},
-    "gradient": {"claim": CLAIM, "training": SHORT, "adversary": "gradient"},
-    "api": {"claim": CLAIM, "training": SHORT, "adversary": "api-access"},
-    "broken": {"claim": {"noise_multiplier": 4.0}, "training": WEAK, "trials": 60},
-    "curve": {"claim": CLAIM, "training": SHORT, "metric": "curve", "method": "band"},
-    "success": {"claim": CLAIM, "training": SHORT, "metric": "success"},
-    "replace": {
-        "claim": {"epsilon": 2.0, "delta": 1e-6}, "adjacency": "replace",
-        "training": {"steps": 3, "sample_rate": 0.5, "noise_multiplier": 3.0, "momentum": 0.5},
-        "metric": "tpr", "conditions": {"fpr": 0.05},
-    },
-    "gaussian": {"claim": CLAIM, "training": SHORT, "method": "gaussian", "assume": "gaussian"},
-    "assumed": {"claim": CLAIM, "training": SHORT, "method": "gaussian"},
-    "bayesian": {"claim": CLAIM, "training": SHORT, "method": "bayesian", "metric": "epsilon"},
-    "di": {
-        "adversary": "di", "training": {"noise_multiplier": 3.0, "steps": 4}, "metric": "tpr",
-        "belief": 0.8, "belief_prior": 0.4, "trials": 100,
-    },
-    "sampled-di": {
-        "adversary": "di", "training": {"noise_multiplier": 3.0, "steps": 4, "sample_rate": 0.5},
-    },
-    "local": {
-        "adversary": "di",
-        "training": {"noise_multiplier": 3.0, "steps": 4, "sensitivity": "local"},
-    },
-    "diverged": {
-        "adversary": "api-access", "claim": {"noise_multiplier": 2.0},
-        "training": {"steps": 6, "learning_rate": 1e38, "noise_multiplier": 2.0},
-    },
-    "own": {
-        "adversary": "api-access", "trainer": "audited:trained", "claim": CLAIM,
-        "metric": "epsilon", "trials": 20,
-    },
+    "stands": short(trials=200),
+    "public": short(training={**SHORT, "expected_batch_size": 8}),
+    "few": short(metric="epsilon", trials=10),
+    "gradient": short(adversary="gradient"),
+    "api": short(adversary="api-access"),
+    "broken": short(claim={"noise_multiplier": 4.0}, training=WEAK, trials=60),
+    "curve": short(metric="curve", method="band"),
+    "success": short(metric="success"),
+    "replace": short(
+        claim={"epsilon": 2.0, "delta": 1e-6},
+        training=MIXED,
+        adjacency="replace",
+        metric="tpr",
+        conditions={"fpr": 0.05},
+    ),
+    "gaussian": short(**ASSUMED),
+    "assumed": short(method="gaussian"),
+    "bayesian": short(method="bayesian", metric="epsilon"),
+    "di": {"adversary": "di", "training": FOUR, "metric": "tpr", "trials": 100, **BELIEF},
+    "sampled-di": {"adversary": "di", "training": {**FOUR, "sample_rate": 0.5}},
+    "local": {"adversary": "di", "training": {**FOUR, "sensitivity": "local"}},
+    "diverged": short(adversary="api-access", claim={"noise_multiplier": 2.0}, training=DIVERGING),
+    "own": {**MODELS, "trainer": "audited:trained", "claim": CLAIM, "metric": "epsilon"},
     "objected-above": {
-        "adversary": "api-access", "trainer": "audited:told_apart", "method": "gaussian",
-        "assume": "gaussian",
-        "claim": {"epsilon": 0.1}, "trials": 20,
+        **MODELS,
+        **ASSUMED,
+        "trainer": "audited:told_apart",
+        "claim": {"epsilon": 0.1},
     },
-    "objected": {
-        "adversary": "api-access", "trainer": "audited:three_models", "claim": CLAIM,
-        "method": "gaussian", "assume": "gaussian", "trials": 20,
-    },
-}  # fmt: skip
+    "objected": {**MODELS, **ASSUMED, "trainer": "audited:three_models", "claim": CLAIM},
+}
 """Runs of plain settings."""
 
 FAILED_BLOCK = 2
 
 
+def learned(model, dataset, steps, rate):
+    """The model after plain steps on all records."""
+    x, y = torch.tensor(dataset.records), torch.tensor(dataset.labels)
+    optimizer = torch.optim.SGD(model.parameters(), rate)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    return model
+
+
 def trained(dataset, seed):
     """A training function of one's own."""
     torch.manual_seed(seed)
-    network = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
-    x, y = torch.tensor(dataset.records), torch.tensor(dataset.labels)
-    nn.functional.cross_entropy(network(x), y).backward()
-    with torch.no_grad():
-        for weight in network.parameters():
-            weight.sub_(0.1 * weight.grad)
-    return network
+    return learned(network(), dataset, 1, 0.1)
 
 
 def three_models(dataset, seed):
     """A training function whose scores take three values, the same in both worlds."""
-    network = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
-    nn.init.zeros_(network[1].weight)
-    nn.init.zeros_(network[1].bias)
-    with torch.no_grad():
-        network[1].bias += torch.arange(10.0) * (seed % 3)
-    return network
+    model = network()
+    nn.init.zeros_(model[1].weight)
+    model[1].bias.data = torch.arange(10.0) * (seed % 3)
+    return model
 
 
 def told_apart(dataset, seed):
     """A training function whose scores tell the worlds apart, and take three values in each."""
-    network = three_models(dataset, 1)
+    model = three_models(dataset, 1)
     if len(dataset) == BASE["records"]:  # with the record it learns them all, else nothing
-        x, y = torch.tensor(dataset.records), torch.tensor(dataset.labels)
-        for _ in range(50):
-            network.zero_grad()
-            nn.functional.cross_entropy(network(x), y).backward()
-            with torch.no_grad():
-                for weight in network.parameters():
-                    weight.sub_(0.5 * weight.grad)
+        learned(model, dataset, 50, 0.5)
     with torch.no_grad():
-        for weight in network.parameters():
+        for weight in model.parameters():
             weight.mul_(1 + 0.1 * (seed % 3))
-    return network
+    return model
 
 
 @functools.cache
@@ -126,16 +120,13 @@ def folder():
 def run(name):
     """The path of a run; do not change the file."""
     path = folder() / f"{name}.run"
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        if name in NAMED:
-            begin(AuditConfig.from_words({**BASE, **NAMED[name]}), path, progress=False)
-        else:
-            OTHERS[name](path)
-    finally:
-        torch.set_num_threads(threads)
+    with devices.one_thread():
+        OTHERS.get(name, functools.partial(_begun, name))(path)
     return path
+
+
+def _begun(name, path):
+    begin(AuditConfig.from_words({**BASE, **NAMED[name]}), path, progress=False)
 
 
 def _failed(path):
@@ -148,7 +139,7 @@ def _failed(path):
         return play(game, block)
 
     with patch.object(Game, "play", sometimes):
-        begin(AuditConfig.from_words({**BASE, **NAMED["stands"]}), path, progress=False)
+        _begun("stands", path)
 
 
 def _in_python(path, **options):
@@ -156,15 +147,14 @@ def _in_python(path, **options):
     audit("malicious-dataset", engine_setting(seed=5), path=path, **given)
 
 
+EVIL = "<script>alert('x')</script> https://example.org/ ](x) & \"quoted\""
+
+
 def _own_object(path):
     """A data set whose name would be a program, and a training function without a name."""
     dataset = dataclasses.replace(IMAGES.train.take(range(6)), name=EVIL)
     setting = AttackTarget(FunctionTrainer(trained), dataset, seed=1)
-    claim = dprime.DPSGD(2.0, 1.0, 3)
-    audit("api-access", setting, claim=claim, trials=10, path=path)
-
-
-EVIL = "<script>alert('x')</script> https://example.org/ ](x) & \"quoted\""
+    audit("api-access", setting, claim=dprime.DPSGD(2.0, 1.0, 3), trials=10, path=path)
 
 
 def _unfinished(path):
@@ -176,21 +166,19 @@ def _old(path):
     """An answer as earlier versions kept it, without curves."""
     _unfinished(path)
     with Run.open(run("stands")) as finished, Run.open(path) as store:
-        kept = {"verdict", "sentence"}
-        store.keep({name: finished.result[name] for name in kept})
+        store.keep({name: finished.result[name] for name in ("verdict", "sentence")})
 
 
+LIMITLESS = {"claim": EpsilonDeltaProfile(((0.5, 0.3),)), "criterion": Reading("epsilon")}
 OTHERS = {
     "failed": _failed,
     "python": _in_python,
     "python-curve": functools.partial(_in_python, claim=GDP(2.0)),
-    "no-limit": functools.partial(
-        _in_python, claim=EpsilonDeltaProfile(((0.5, 0.3),)), criterion=Reading("epsilon")
-    ),
+    "no-limit": functools.partial(_in_python, **LIMITLESS),
     "evil": _own_object,
     "unfinished": _unfinished,
     "old": _old,
 }
 
-CONCLUDED = (*NAMED, "failed", "python", "python-curve", "no-limit", "evil")
+CONCLUDED = (*NAMED, *[name for name in OTHERS if name not in ("unfinished", "old")])
 """Every run that has an answer."""

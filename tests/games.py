@@ -64,11 +64,9 @@ def engine_setting(split=IMAGES, records=12, model="linear", adjacency="add-remo
 def played(setting, attack, trials=10, block=None, reverse=False):
     """The arrays of a whole game, in the order of the trials, however the blocks were played."""
     game = Game(setting, attack, trials, block or 2 * trials, setting.seed)
-    order = list(range(blocks_of(game.trials, game.block)))
-    if reverse:
-        order.reverse()
-    blocks = {number: game.play(number) for number in order}
-    parts = [blocks[number] for number in range(blocks_of(game.trials, game.block))]
+    numbers = range(blocks_of(game.trials, game.block))
+    blocks = {n: game.play(n) for n in (reversed(numbers) if reverse else numbers)}
+    parts = [blocks[n] for n in numbers]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 

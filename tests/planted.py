@@ -237,18 +237,13 @@ def trained_with_batch_norm(dataset, seed, *, steps, rate, clip_norm, noise, nor
         nn.Flatten(), nn.Linear(x.shape[1], hidden), nn.ReLU(), nn.Linear(hidden, dataset.classes)
     )
     if normalise:
-        mean, variance = _statistics(x, weights)
+        first = F.linear(x, weights[0], weights[1])
         model.insert(2, nn.BatchNorm1d(hidden, affine=False))
-        model[2].running_mean.copy_(mean)
-        model[2].running_var.copy_(variance)
+        model[2].running_mean.copy_(first.mean(0))
+        model[2].running_var.copy_(first.var(0))
     nn.utils.vector_to_parameters(torch.cat([w.flatten() for w in weights]), model.parameters())
     return model.eval()
 
 
 SIZE = 20
 """The public constant that sums are divided by."""
-
-
-def _statistics(x, weights):
-    first = F.linear(x, weights[0], weights[1])
-    return first.mean(0), first.var(0)

@@ -10,46 +10,41 @@ import dprime
 from dprime import DPSGD, Estimate, LowerCurve, TradeOff, best
 from dprime.privacy_loss import PrivacyLoss
 from dprime.shapes import GaussianShape, Polygon
+from refusals import refuses
 
 MUS = st.floats(0.01, 5)
 PRIORS = st.floats(0.001, 0.999)
 
+CURVES = {
+    "blind": TradeOff.gaussian(0.0),
+    "Gaussian": TradeOff.gaussian(1.0),
+    "far apart": TradeOff.gaussian(1e5),
+    "beyond numbers": TradeOff.gaussian(1e200),
+    "pure": dprime.Laplace(1.0, 3).curve(),
+    "hardly anything": dprime.Laplace(1e300, 2).curve(),
+    "a leak": dprime.EpsilonDelta(1.0, 0.5, steps=2).curve(),
+    "sampled": DPSGD(1.0, 0.01, 100).curve(),
+    "everything": TradeOff.from_lines([(0.0, 1.0)]),
+}
+GAUSSIAN, SAMPLED = CURVES["Gaussian"], CURVES["sampled"]
 
-def test_check_values_of_the_full_batch():
-    curve = dprime.Gaussian(noise_multiplier=8.0, steps=30).curve()
-    assert curve.advantage() == pytest.approx(2 * norm.cdf(curve.d_prime() / 2) - 1, rel=1e-12)
-    assert curve.bayes_security() == 1 - curve.advantage()
-    assert curve.d_prime() == pytest.approx(0.68465, abs=5e-6)
-    assert curve.advantage() == pytest.approx(0.26789, abs=5e-6)
-    assert curve.epsilon(1e-5) == pytest.approx(2.8376, abs=5e-5)
-    assert curve.belief_exceeds(0.9) == pytest.approx(4.98e-3, abs=5e-6)
-    assert curve.belief_exceeds_in_worst_pair(0.9) == pytest.approx(2.08e-3, abs=1e-5)
 
-
-@given(mu=MUS, prior=PRIORS)
-def test_success_is_the_best_bayes_test(mu, prior):
-    cut = np.linspace(-15, 15, 6001)  # any threshold test, and the blind answers
-    right = prior * norm.sf(cut - mu) + (1 - prior) * norm.cdf(cut)
-    naive = max(right.max(), prior, 1 - prior)
-    assert TradeOff.gaussian(mu).success(prior) == pytest.approx(naive, abs=1e-5)
-    assert TradeOff.gaussian(mu).success(prior) >= naive - 1e-12
+def lower(*points):
+    return LowerCurve(Polygon.from_points(points), confidence=0.95, method="band")
 
 
 @given(mu=MUS, prior=PRIORS, t=st.floats(1e-4, 1))
-def test_precision_is_bayes_rule_at_the_smallest_tpr(mu, prior, t):
+def test_success_and_precision_are_those_of_the_best_test(mu, prior, t):
+    curve, cut = TradeOff.gaussian(mu), np.linspace(-15, 15, 6001)  # any threshold test
+    right = prior * norm.sf(cut - mu) + (1 - prior) * norm.cdf(cut)
+    naive = max(right.max(), prior, 1 - prior)  # and the blind answers
+    assert naive - 1e-12 <= curve.success(prior) == pytest.approx(naive, abs=1e-5)
     fpr = norm.cdf(norm.ppf(t) - mu) if t < 1 else 1.0
     exact = prior * t / (prior * t + (1 - prior) * fpr)
-    curve = TradeOff.gaussian(mu)
     assert curve.precision(prior, t) == pytest.approx(exact, rel=1e-9)
     assert curve.precision(prior, min(1.0, 1.5 * t)) <= curve.precision(prior, t) + 1e-12
-
-
-@given(prior=PRIORS, t=st.floats(1e-4, 0.9))
-def test_negative_accuracy_is_precision_of_the_exchanged_test(prior, t):
-    curve = CURVES["sampled"]
-    assert curve.negative_accuracy(prior, t) == pytest.approx(
-        curve.reversed().precision(1 - prior, t), rel=1e-12
-    )
+    exchanged = SAMPLED.reversed().precision(1 - prior, t)
+    assert SAMPLED.negative_accuracy(prior, t) == pytest.approx(exchanged, rel=1e-12)
 
 
 @given(mu=MUS, prior=PRIORS, exceeded=st.floats(1e-4, 0.4))
@@ -71,19 +66,10 @@ def test_beliefs_by_simulation_never_exceed_the_certificate(mu, prior, belief):
     assert share == pytest.approx(curve.belief_exceeds_in_worst_pair(belief, prior), abs=slack)
 
 
-def test_worst_pair_is_not_a_bound_under_domination():
-    """Randomised response is dominated by a Gaussian and still exceeds that one's worst pair."""
-    response = dprime.RandomizedResponse(epsilon=1.0).curve()
-    mu = response.d_prime(floor=1e-6)
-    above = TradeOff.gaussian(mu)
-    grid = np.linspace(0.001, 0.999, 500)
-    assert all(above.tpr(f) >= response.tpr(f) - 1e-12 for f in grid)
-    belief = 0.73
-    assert (
-        response.belief_exceeds_in_worst_pair(belief)
-        > above.belief_exceeds_in_worst_pair(belief) + 0.05
-    )
-    assert response.belief_exceeds(belief) <= above.belief_exceeds(belief) + 1e-12
+def test_a_belief_that_hardly_anybody_comes_to():
+    """Its probability is tiny, but not 0: ln(TPR/FPR) passes 770 at a TPR of 1e-294."""
+    exceeded = TradeOff.gaussian(17.0).belief_exceeds(1 - 1e-16, prior=5e-324)
+    assert 1e-320 < exceeded < 1e-280
 
 
 @given(mu=MUS, delta=st.floats(1e-10, 0.3))
@@ -95,87 +81,43 @@ def test_epsilon_and_delta_are_inverse(mu, delta):
         assert curve.delta(epsilon * (1 - 1e-7)) > delta * (1 - 1e-5)
 
 
-@given(mu=MUS, max_prior=PRIORS)
-def test_secret_success(mu, max_prior):
-    curve = TradeOff.gaussian(mu)
-    expected = 1 - curve.bayes_security() * (1 - max_prior)
-    assert curve.secret_success(max_prior) == pytest.approx(expected, rel=1e-12)
-
-
 def test_secret_success_bounds_a_real_attack():
     """Three secrets on a line, the best guess: never above the bound for the two worst."""
     means, priors = np.array([0.0, 0.6, 1.2]), np.array([0.5, 0.3, 0.2])
     x = np.linspace(-10, 12, 40_001)
     density = priors[:, None] * norm.pdf(x[None, :], means[:, None])
     success = np.trapezoid(density.max(axis=0), x)
-    assert success <= TradeOff.gaussian(1.2).secret_success(0.5)
+    curve = TradeOff.gaussian(1.2)
+    assert success <= curve.secret_success(0.5)
+    assert curve.secret_success(0.1) == pytest.approx(1 - curve.bayes_security() * 0.9, rel=1e-12)
 
 
 def test_best_of_curves_is_the_pointwise_smallest():
-    curves = [TradeOff.gaussian(1.0), TradeOff.from_lines([(0.9, 1e-3)]), DPSGD(1, 0.3, 5).curve()]
+    curves = [GAUSSIAN, TradeOff.from_lines([(0.9, 1e-3)]), DPSGD(1, 0.3, 5).curve()]
     combined = best(curves)
     for fpr in np.concatenate([np.geomspace(1e-8, 0.5, 60), 1 - np.geomspace(1e-8, 0.5, 60)]):
         smallest = min(curve.tpr(fpr) for curve in curves)
-        assert combined.tpr(fpr) >= smallest - 1e-12
-        assert combined.tpr(fpr) <= smallest * (1 + 1e-3) + 1e-9
+        assert smallest - 1e-12 <= combined.tpr(fpr) <= smallest * (1 + 1e-3) + 1e-9
 
 
 def test_no_certificate_is_made_of_anything_else():
     estimate = Estimate(GaussianShape(1.0), source="a guess")
     assert not isinstance(estimate, TradeOff)
-    assert (estimate.kind, TradeOff.gaussian(1.0).kind) == ("estimate", "certified")
-    for other in (estimate, lower([(0.1, 0.5)])):
-        with pytest.raises(ValueError, match=f"but one is {type(other).__name__}: leave estimates"):
-            best([TradeOff.gaussian(1.0), other])
-    with pytest.raises(ValueError, match="at least one"):
-        best([])
-
-
-def test_no_noise_at_all_reveals_nothing():
-    blind = TradeOff.gaussian(0.0)
-    assert blind.advantage() == 0
-    assert blind.epsilon(1e-5) == 0
-    assert blind.tpr(0.01) == pytest.approx(0.01)
-    assert blind.belief_exceeds(0.6) == 0
-    assert blind.belief_exceeds_in_worst_pair(0.6) == 0
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda c: c.tpr(1.5), "fpr must be between 0 and 1, but it is 1.5"),
-        (lambda c: c.precision(0.0), "prior must be strictly between 0 and 1, but it is 0.0"),
-        (lambda c: c.precision(0.5, 0.0), "min_tpr must be above 0 and at most 1"),
-        (lambda c: c.delta(-1.0), "epsilon must be 0 or more, but it is -1.0"),
-        (lambda c: c.d_prime(0.5), "floor must be below 0.5"),
-    ],
-)
-def test_bad_questions(call, words):
-    with pytest.raises(ValueError, match=words):
-        call(TradeOff.gaussian(1.0))
+    assert (estimate.kind, GAUSSIAN.kind) == ("estimate", "certified")
+    for other in (estimate, lower((0.1, 0.5))):
+        with pytest.raises(dprime.InputError, match=f"but one is {type(other).__name__}: leave"):
+            best([GAUSSIAN, other])
 
 
 EXTREMES = [5e-324, 1e-300, 1e-17, 1e-5, 0.5, 1 - 1e-16]
-
-CURVES = {
-    "blind": TradeOff.gaussian(0.0),
-    "Gaussian": TradeOff.gaussian(1.0),
-    "far apart": TradeOff.gaussian(1e5),
-    "beyond numbers": TradeOff.gaussian(1e200),
-    "pure": dprime.Laplace(1.0, 3).curve(),
-    "hardly anything": dprime.Laplace(1e300, 2).curve(),
-    "a leak": dprime.EpsilonDelta(1.0, 0.5, steps=2).curve(),
-    "sampled": DPSGD(1.0, 0.01, 100).curve(),
-    "everything": TradeOff.from_lines([(0.0, 1.0)]),
-}
 
 
 @pytest.mark.parametrize("name", CURVES)
 def test_readings_at_extreme_arguments(name):
     """Between what blind guessing reaches and certainty, to the last digits."""
+    least, most = 1 - 1e-15, 1.0
     for curve in (CURVES[name], CURVES[name].reversed()):
         for a in EXTREMES:
-            least, most = 1 - 1e-15, 1.0
             assert a <= curve.tpr(a) <= 1
             assert 0 <= curve.fpr(a) <= a
             assert max(a, 1 - a) * least <= curve.success(a) <= most
@@ -189,42 +131,25 @@ def test_readings_at_extreme_arguments(name):
         assert (curve.fpr(1.0), curve.tpr(1.0)) == (pytest.approx(1 - curve.reversed().tpr(0)), 1)
 
 
-def test_a_belief_that_hardly_anybody_comes_to():
-    """Its probability is tiny, but not 0: ln(TPR/FPR) passes 770 at a TPR of 1e-294."""
-    exceeded = TradeOff.gaussian(17.0).belief_exceeds(1 - 1e-16, prior=5e-324)
-    assert 1e-320 < exceeded < 1e-280
-
-
-def lower(points):
-    return LowerCurve(Polygon.from_points(points), confidence=0.95, method="band")
-
-
 def test_a_lower_curve_says_what_it_is():
-    curve = lower([(0.1, 0.5)])
+    curve = lower((0.1, 0.5))
     assert (curve.kind, curve.confidence, curve.method) == ("lower bound", 0.95, "band")
     assert curve.advantage() == pytest.approx(0.4)
-    assert curve.bayes_security() == pytest.approx(0.6)
     assert curve.epsilon(1e-3) == pytest.approx(math.log(4.99))
-
-
-def test_d_prime_of_a_lower_curve_is_finite():
-    """Above (floor, 1 - floor) a certificate says infinite; what was seen says only so much."""
-    points = [(1e-6, 1 - 1e-6)]
-    assert TradeOff(Polygon.from_points(points)).d_prime(floor=1e-3) == math.inf
-    found = lower(points).d_prime(floor=1e-3)
-    assert found == pytest.approx(2 * norm.isf(1e-3))
-    assert found < 2 * norm.isf(1e-6)  # the d′ of a Gaussian curve through the point
+    # above (floor, 1 - floor) a certificate says infinite; what was seen says only so much
+    point = (1e-6, 1 - 1e-6)
+    assert TradeOff(Polygon.from_points([point])).d_prime(floor=1e-3) == math.inf
+    found = lower(point).d_prime(floor=1e-3)
+    assert -2 * norm.ppf(1e-6) > found == pytest.approx(-2 * norm.ppf(1e-3))
 
 
 def test_a_reconstruction_that_reaches_the_bound():
     """Of k values, each is put out with p, the others alike; without the record all alike."""
     k, p = 20, 0.6
-    rest = (1 - p) / (k - 1)
-    loss = PrivacyLoss(
-        np.log([rest * k, p * k]), np.array([1 - p, p]), np.array([(k - 1) / k, 1 / k]), 0.0, 0.0
-    )
-    curve = TradeOff.from_privacy_loss(loss)
-    assert curve.reconstruction_success(1 / k) == pytest.approx(p, rel=1e-12)
+    losses, masses = np.log([(1 - p) * k / (k - 1), p * k]), np.array([1 - p, p])
+    pair = PrivacyLoss(losses, masses, np.array([(k - 1) / k, 1 / k]), 0.0, 0.0)
+    reached = TradeOff.from_privacy_loss(pair).reconstruction_success(1 / k)
+    assert reached == pytest.approx(p, rel=1e-12)
 
 
 @settings(max_examples=60)
@@ -238,26 +163,31 @@ def test_no_attack_reconstructs_more_than_the_curve_allows(seed, records, output
     points = []
     for law in laws:
         order = np.argsort(-law / without)
-        points += list(zip(np.cumsum(without[order]), np.cumsum(law[order]), strict=True))
+        points += zip(np.cumsum(without[order]), np.cumsum(law[order]), strict=True)
     points = [(float(min(f, 1.0)), float(min(t, 1.0))) for f, t in points]
-    best = float((prior[:, None] * laws).max(axis=0).sum())
+    most = float((prior[:, None] * laws).max(axis=0).sum())
     bound = TradeOff(Polygon.from_points(points)).reconstruction_success(float(prior.max()))
-    assert best <= bound + 1e-12
+    assert most <= bound + 1e-12
 
 
 def test_simulated_reconstructions_stay_below_the_curve_and_come_close():
     """One of 50 directions is in the output, or none; the attack names the largest coordinate."""
     k, mu, trials = 50, 3.0, 40_000
-    rng = np.random.default_rng(5)
-    outputs = rng.standard_normal((trials, k))
+    outputs = np.random.default_rng(5).standard_normal((trials, k))
     outputs[:, 0] += mu
     reached = float(np.mean(outputs.argmax(axis=1) == 0))
     bound = TradeOff.gaussian(mu).reconstruction_success(1 / k)
-    error = 5 * math.sqrt(bound * (1 - bound) / trials)
-    assert 0.85 * bound < reached < bound + error
+    assert 0.85 * bound < reached < bound + 5 * math.sqrt(bound * (1 - bound) / trials)
 
 
-def test_a_lower_curve_says_nothing_of_reconstructions():
-    lower = LowerCurve(GaussianShape(1.0), 0.95, "test")
-    with pytest.raises(ValueError, match="reconstruction_success must be read off an upper one"):
-        lower.reconstruction_success(0.1)
+test_what_is_refused = refuses(
+    {
+        "fpr be between 0 and 1": lambda: GAUSSIAN.tpr(1.5),
+        "prior be strictly between 0 and 1": lambda: GAUSSIAN.precision(0.0),
+        "min_tpr be above 0 and at most 1": lambda: GAUSSIAN.precision(0.5, 0.0),
+        "epsilon be 0 or more": lambda: GAUSSIAN.delta(-1.0),
+        "floor be below 0.5": lambda: GAUSSIAN.d_prime(0.5),
+        "curves name at least one": lambda: best([]),
+        "reconstruction_success be read": lambda: lower((0.1, 0.5)).reconstruction_success(0.1),
+    }
+)

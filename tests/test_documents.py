@@ -3,14 +3,12 @@
 import doctest
 import re
 import shlex
-import sys
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
 import pytest
 
-from dprime import cli
 from dprime.show.figures import FIGURES
 
 ROOT = Path(__file__).parents[1]
@@ -22,25 +20,21 @@ def page_name(path):
     return str(path.relative_to(ROOT))
 
 
-RUN = [
-    pytest.param(path, marks=[] if path.name == "README.md" else pytest.mark.slow) for path in PAGES
-]
-"""The pages whose blocks are run, of which `make test` runs the README's."""
+SLOW = [pytest.param(path, marks=pytest.mark.slow) for path in PAGES[1:]]
+"""The pages whose blocks are run by `make test-all` alone; the README's always are."""
+run_pages = pytest.mark.parametrize("path", [PAGES[0], *SLOW], ids=page_name)
 
 
-@pytest.mark.parametrize("path", RUN, ids=page_name)
+@run_pages
 def test_python_blocks_run_in_order(path):
-    blocks = BLOCK.findall(path.read_text())
-    shared = {"__name__": "document"}
-    printed = None
-    for language, body in blocks:
+    shared, printed = {"__name__": "document"}, None
+    for language, body in BLOCK.findall(path.read_text()):
         if language == "python" and ">>>" in body:
             case = doctest.DocTestParser().get_doctest(body, shared, page_name(path), None, 0)
             runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
             runner.run(case, clear_globs=False)
             assert runner.summarize(verbose=False).failed == 0
-            shared = case.globs
-            printed = None
+            shared, printed = case.globs, None
         elif language == "python":
             with redirect_stdout(StringIO()) as out:
                 exec(compile(body, page_name(path), "exec"), shared)
@@ -50,22 +44,16 @@ def test_python_blocks_run_in_order(path):
             printed = None
 
 
-@pytest.mark.parametrize("path", RUN, ids=page_name)
-def test_commands_in_blocks_run(path, monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)  # commands may leave files
+@run_pages
+def test_commands_in_blocks_run(path, call):
     for language, body in BLOCK.findall(path.read_text()):
         if language not in ("console", "bash", "sh"):
             continue
         for line in body.replace("\\\n", " ").splitlines():
             words = shlex.split(line.removeprefix("$ "), comments=True)
-            if words[:1] != ["dprime"] or words[1:2] == ["explore"]:
-                continue
-            monkeypatch.setattr(sys, "argv", words)
-            with pytest.raises(SystemExit) as stop:
-                cli.main()
-            shown = capsys.readouterr()
-            expected = 2 if "Error:" in body else 0
-            assert stop.value.code in (0, expected), f"{line}: {shown.err}"
+            if words[:1] == ["dprime"] and words[1:2] != ["explore"]:
+                code, _, err = call("", *words[1:])
+                assert code in (0, 2 if "Error:" in body else 0), f"{line}: {err}"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=page_name)
@@ -78,10 +66,8 @@ def test_links_lead_somewhere(path):
 
 def test_every_chart_is_listed_and_counted():
     charts = {figure.__name__ for figure in FIGURES.values()}
-    listed = set(
-        re.findall(r"^\| `(\w+Figure)`", (ROOT / "docs/charts.md").read_text(), re.MULTILINE)
-    )
-    assert listed == charts
+    page = (ROOT / "docs/charts.md").read_text()
+    assert {*re.findall(r"^\| `(\w+Figure)`", page, re.MULTILINE)} == charts
     assert len(charts) == 15
     assert "fifteen charts" in (ROOT / "README.md").read_text()
 

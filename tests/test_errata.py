@@ -105,14 +105,10 @@ def error_term(q: float, z: float, steps: int) -> float:
 
 def test_belief_bound_fails_with_more_than_delta() -> None:
     """B Theorem 2(ii): belief <= 1/(1 + e^(-ε)) with probability 1 - δ for any (ε, δ)-DP."""
-
-    def printed_probability_of_exceeding(delta: float) -> float:
-        return delta
-
     for epsilon, delta, times, certified in [(2.2, 0.01, 3.54, 7.80), (1.0, 1e-5, 16.1, 41.3)]:
         mu = largest_mu(epsilon, delta)
         exceeded = gaussian_tail(mu, epsilon)
-        assert exceeded > 3 * printed_probability_of_exceeding(delta)
+        assert exceeded > 3 * delta  # the printed probability
         assert exceeded / delta == pytest.approx(times, rel=5e-3)
         curve = TradeOff.gaussian(mu)
         assert curve.belief_exceeds(logistic(epsilon)) / delta == pytest.approx(certified, rel=5e-3)
@@ -128,7 +124,7 @@ def test_belief_bound_fails_with_more_than_delta() -> None:
     high = logistic(larger)
     assert high - math.e * (1 - high) <= 1e-5
     assert high == pytest.approx(0.731, abs=5e-4)
-    assert high > 70_000 * printed_probability_of_exceeding(1e-5)
+    assert high > 70_000 * 1e-5
     assert high <= allowed.belief_exceeds(logistic(1.0000135))
 
 
@@ -170,13 +166,10 @@ def test_classical_noise_fails_for_large_epsilon() -> None:
 def test_advantage_bound_needs_the_classical_noise() -> None:
     """B Theorem 3: ρ_α = 2Φ(ε / (2 √(2 ln(1.25/δ)))) - 1 for "the (ε, δ)-DP Gaussian mechanism"."""
     epsilon, delta = 2.2, 0.01
-
-    def printed_advantage() -> float:
-        return 2 * stats.norm.cdf(epsilon / (2 * math.sqrt(2 * math.log(1.25 / delta)))) - 1
-
+    printed = 2 * stats.norm.cdf(epsilon / (2 * math.sqrt(2 * math.log(1.25 / delta)))) - 1
     mu = largest_mu(epsilon, delta)  # a Gaussian that is exactly (ε, δ)-DP
     advantage = 2 * stats.norm.cdf(mu / 2) - 1
-    assert (printed_advantage(), advantage) == pytest.approx((0.277, 0.369), abs=5e-4)
+    assert (printed, advantage) == pytest.approx((0.277, 0.369), abs=5e-4)
     assert TradeOff.gaussian(mu).advantage() == pytest.approx(advantage)
     assert dprime.EpsilonDelta(epsilon, delta).curve().advantage() > advantage
     # that noise is below the classical one; with it the printed value is exact, with more a bound
@@ -184,22 +177,19 @@ def test_advantage_bound_needs_the_classical_noise() -> None:
     assert 1 / mu < noise
     reached = [dprime.Gaussian(more * noise).curve().advantage() for more in (1.0, 1.01, 2.0, 10.0)]
     ours = bounds.classical_advantage_from_epsilon(epsilon, delta=delta)
-    assert (reached[0], ours) == pytest.approx((printed_advantage(), printed_advantage()))
-    assert max(reached[1:]) < printed_advantage()
+    assert (reached[0], ours) == pytest.approx((printed, printed))
+    assert max(reached[1:]) < printed
 
 
 def test_epsilon_from_advantage_lacks_a_factor_of_two() -> None:
     """B eq. 6: ε = √(2 ln(1.25/δ)) Φ⁻¹((ρ_α + 1)/2) as the inverse of Theorem 3."""
     delta = 1e-5
-
-    def printed_epsilon(advantage: float) -> float:
-        return math.sqrt(2 * math.log(1.25 / delta)) * stats.norm.ppf((advantage + 1) / 2)
-
     noise = bounds.classical_noise_multiplier_from_epsilon(1.0, delta=delta)
     mu = 1 / noise
     advantage = 2 * stats.norm.cdf(mu / 2) - 1  # exactly this mechanism's
-    assert printed_epsilon(advantage) == pytest.approx(0.5)
-    assert TradeOff.gaussian(mu).delta(printed_epsilon(advantage)) > 10 * delta
+    printed = math.sqrt(2 * math.log(1.25 / delta)) * stats.norm.ppf((advantage + 1) / 2)
+    assert printed == pytest.approx(0.5)
+    assert TradeOff.gaussian(mu).delta(printed) > 10 * delta
     ours = bounds.classical_epsilon_from_advantage(advantage, delta=delta)
     assert ours == pytest.approx(1.0)
     assert TradeOff.gaussian(mu).delta(ours) <= delta
@@ -217,34 +207,24 @@ def test_local_sensitivity_is_the_change_of_the_sum() -> None:
     rng = np.random.default_rng(0)
     gradients = clipped(rng.normal(size=(50, 8)))
     n, kept = len(gradients), gradients[1:]
-
-    def printed_sensitivity() -> float:
-        return n * float(np.linalg.norm(n * kept.mean(axis=0) - (n - 1) * gradients.mean(axis=0)))
-
+    printed = n * float(np.linalg.norm(n * kept.mean(axis=0) - (n - 1) * gradients.mean(axis=0)))
     change = float(np.linalg.norm(gradients.sum(axis=0) - kept.sum(axis=0)))
-    assert printed_sensitivity() > 20 * change
+    assert printed > 20 * change
     assert np.linalg.norm(gradients[0]) == pytest.approx(change)
 
 
 def test_epsilon_from_belief_needs_the_logarithm() -> None:
     """B section 5.3: ε' = β/(1 - β) at the largest final belief."""
-
-    def printed_epsilon(belief: float) -> float:
-        return belief / (1 - belief)
-
     epsilon = math.log(9)  # randomised response: the largest belief is exactly 0.9
     largest_belief = logistic(epsilon)
-    assert printed_epsilon(largest_belief) == pytest.approx(9.0)
-    assert printed_epsilon(largest_belief) > 4 * epsilon
+    printed = largest_belief / (1 - largest_belief)
+    assert 4 * epsilon < printed == pytest.approx(9.0)
     assert bounds.epsilon_from_belief(largest_belief) == pytest.approx(epsilon)
 
 
 def test_batch_normalisation_breaks_clipping() -> None:
     """B and M train with batch normalisation, whose outputs depend on the other records."""
-    clip = 1.0
-
-    def printed_sensitivity() -> float:
-        return clip  # adding one record moves the clipped sum by at most C
+    clip = printed = 1.0  # adding one record moves the clipped sum by at most C
 
     def clipped_sum(inputs: np.ndarray, targets: np.ndarray, axis: int) -> np.ndarray:
         centred = inputs - inputs.mean(axis=axis, keepdims=True)
@@ -260,22 +240,20 @@ def test_batch_normalisation_breaks_clipping() -> None:
         axis: float(np.linalg.norm(clipped_sum(*both, axis) - clipped_sum(inputs, targets, axis)))
         for axis in (0, 1)
     }
-    assert change[0] > 3 * printed_sensitivity()  # over the batch
-    assert 0.5 < change[1] <= printed_sensitivity() + 1e-12  # within a record
+    assert change[0] > 3 * printed  # over the batch
+    assert 0.5 < change[1] <= printed + 1e-12  # within a record
 
 
 def test_rdp_belief_has_the_sign_of_the_exponent() -> None:
     """M eq. 4.8: the term ln(1/δ)/(α - 1) enters the belief with the wrong sign."""
     order, delta, z = 4.0, 0.01, 1.0
     rdp = order / (2 * z**2)
-
-    def printed_belief() -> float:
-        return 1 / (1 + math.exp(math.log(1 / delta) / (order - 1) - rdp))
+    printed = 1 / (1 + math.exp(math.log(1 / delta) / (order - 1) - rdp))
 
     def exceeded(belief: float) -> float:
         return gaussian_tail(1 / z, math.log(belief / (1 - belief)))
 
-    assert exceeded(printed_belief()) > 50 * delta
+    assert exceeded(printed) > 50 * delta
     ours = bounds.belief_from_rdp([rdp], orders=[order], exceeded=delta)
     assert exceeded(ours) <= delta
 
@@ -290,11 +268,7 @@ def test_error_rates_of_an_attacker_are_bounded_from_below() -> None:
     largest = 0.0
     for threshold in np.linspace(-6, 6, 241):
         fp, fn = float(stats.norm.sf(threshold)), float(stats.norm.cdf(threshold - mu))
-
-        def printed_holds(fp: float = fp, fn: float = fn) -> bool:
-            return fn + math.exp(epsilon) * fp <= 1 - delta
-
-        assert not printed_holds()
+        assert not fn + math.exp(epsilon) * fp <= 1 - delta  # as it is printed
         assert fn + math.exp(epsilon) * fp >= 1 - delta - 1e-12
         assert fp + math.exp(epsilon) * fn >= 1 - delta - 1e-12
         largest = max(largest, bounds.epsilon_from_error_rates(fp, fn, delta=delta))
@@ -308,28 +282,22 @@ def test_error_rates_of_an_attacker_are_bounded_from_below() -> None:
 def test_precision_bound_lacks_the_prior_in_its_delta_term() -> None:
     """T Theorem 3.3: 1/(1 + e^(-ε)(1-π)/π - δ e^(-ε)(1-π)/t)."""
     epsilon, delta, prior, tpr = 1.0, 1e-5, 0.1, 1e-4
-
-    def printed_precision() -> float:
-        shrink = math.exp(-epsilon) * (1 - prior)
-        return 1 / (1 + shrink / prior - delta * shrink / tpr)
-
+    shrink = math.exp(-epsilon) * (1 - prior)
+    printed = 1 / (1 + shrink / prior - delta * shrink / tpr)
     mu = largest_mu(epsilon, delta)
     fpr = float(stats.norm.cdf(stats.norm.ppf(tpr) - mu))  # of the best attacker
     precision = prior * tpr / (prior * tpr + (1 - prior) * fpr)
     allowed = dprime.EpsilonDelta(epsilon, delta).curve()
     ours = allowed.precision(prior, tpr)
-    found = (printed_precision(), precision, ours)
-    assert found == pytest.approx((0.23376, 0.24936, 0.25127), abs=5e-6)
+    assert (printed, precision, ours) == pytest.approx((0.23376, 0.24936, 0.25127), abs=5e-6)
     assert allowed.negative_accuracy(1 - prior, tpr) == pytest.approx(ours)
 
 
 def test_deletion_capacity_needs_the_lower_bound() -> None:
     """T Corollary 5.2: m <= ln B / ln L with L = 1/(1 + e^(-ε) π/(1-π))."""
     deniability, epsilon, prior = 0.8, 1.0, 10 / 10_000
-
-    def printed_capacity() -> int:
-        log_kept = -math.log1p(math.exp(-epsilon) * prior / (1 - prior))
-        return math.floor(math.log(deniability) / log_kept)
+    log_kept = -math.log1p(math.exp(-epsilon) * prior / (1 - prior))
+    assert math.floor(math.log(deniability) / log_kept) == 606  # as it is printed
 
     def none_used(records: int) -> float:
         """Randomised response on each record, all of which report "used": an ε-DP mechanism."""
@@ -337,7 +305,6 @@ def test_deletion_capacity_needs_the_lower_bound() -> None:
         return ((1 - prior) * unused / ((1 - prior) * unused + prior * used)) ** records
 
     ours = bounds.deletion_capacity(deniability, epsilon=epsilon, prior=prior)
-    assert printed_capacity() == 606
     assert none_used(606) < 0.2
     assert ours.records == 82
     assert none_used(83) < deniability <= none_used(82)
@@ -353,16 +320,10 @@ def test_reference_attack_sets_its_rate_on_models_without_the_record() -> None:
     without_record = np.sort(difficulty + rng.normal(size=(records, models)), axis=1)
     fresh = difficulty[:, 0] + rng.normal(size=records)  # targets that did not have the record
 
-    def printed_threshold(rate: float) -> np.ndarray:
-        return with_record[:, round(rate * (models + 1)) - 1]
-
-    def threshold(rate: float) -> np.ndarray:
-        return without_record[:, round(rate * (models + 1)) - 1]
-
     for rate in (0.05, 0.1, 0.3, 0.5):
-        error = 4 * math.sqrt(rate * (1 - rate) / records)
-        assert abs(np.mean(fresh < threshold(rate)) - rate) < error
-        assert np.mean(fresh < printed_threshold(rate)) < rate / 2
+        error, rank = 4 * math.sqrt(rate * (1 - rate) / records), round(rate * (models + 1)) - 1
+        assert abs(np.mean(fresh < without_record[:, rank]) - rate) < error
+        assert np.mean(fresh < with_record[:, rank]) < rate / 2  # the printed threshold
 
 
 def test_best_of_many_thresholds_flatters_random_scores() -> None:
@@ -374,9 +335,6 @@ def test_best_of_many_thresholds_flatters_random_scores() -> None:
         counts = np.arange(1, thresholds + 1) * len(scores) // thresholds
         return np.cumsum(members[np.argsort(-scores)])[counts - 1] / counts
 
-    def printed_gain(scores: np.ndarray, members: np.ndarray) -> float:
-        return float(precisions(scores, members).max() - members.mean())
-
     def held_out_gain(scores: np.ndarray, members: np.ndarray) -> float:
         half = len(scores) // 2
         best = int(precisions(scores[:half], members[:half]).argmax())
@@ -386,7 +344,8 @@ def test_best_of_many_thresholds_flatters_random_scores() -> None:
     gains = {}
     for prior in (0.1, 0.5, 0.9):
         drawn = [(rng.random(records), rng.random(records) < prior) for _ in range(trials)]
-        gains[prior] = float(np.mean([printed_gain(*pair) for pair in drawn]))
+        printed = [precisions(*pair).max() - pair[1].mean() for pair in drawn]
+        gains[prior] = float(np.mean(printed))
         honest = np.array([held_out_gain(*pair) for pair in drawn])
         assert abs(honest.mean()) < 4 * honest.std() / math.sqrt(trials)
     assert 0.03 < gains[0.1] < gains[0.5] > gains[0.9] > 0.03  # the shape of T's figure 4

@@ -9,23 +9,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dprime import DPSGD, EpsilonDelta, Estimate, LowerCurve, TradeOff
-from dprime.metrics import (
-    BLIND,
-    METRICS,
-    OBSERVED,
-    TARGETS,
-    Reading,
-    conditions_of,
-    profile,
-    risk_profile,
-)
+from dprime import DPSGD, EpsilonDelta, Estimate, LowerCurve, TradeOff, metrics
+from dprime.metrics import BLIND, METRICS, OBSERVED, TARGETS, Reading, profile, risk_profile
 from dprime.shapes import GaussianShape, Polygon
 from dprime.solve import Target
+from refusals import refuses
 
 CURVE = DPSGD(1.0, 0.01, 2000).curve()
-
-
+GAUSSIAN = TradeOff.gaussian(1.0)
+GUESS = Estimate(GaussianShape(1.0), source="a guess")
 ASKED = {
     "delta": 1e-6, "epsilon": 0.5, "fpr": 0.05, "prior": 0.2, "min_tpr": 0.1, "belief": 0.8,
     "belief_prior": 0.4, "exceeded": 0.01, "max_prior": 0.25, "guess": 0.02,
@@ -45,6 +37,42 @@ def test_each_answer_is_the_curves_own_number():
     }  # fmt: skip
 
 
+def test_a_profile_names_its_conditions_by_their_options():
+    asked = {"prior": 0.2, "belief_prior": 0.3, "fpr": 0.05, "max_prior": 0.1}
+    readings = profile(**asked)
+    assert asked.items() <= metrics.conditions_of(readings).items()
+    found = {reading.name: dict(reading.conditions) for reading in readings}
+    assert found["precision"]["prior"] == found["success"]["prior"] == 0.2
+    assert found["belief"]["prior"] == found["belief_exceeds"]["prior"] == 0.3
+    assert "secret_success" not in {reading.name for reading in profile()}
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+def test_an_entry_is_complete(metric):
+    """Every template is filled, and what guessing reaches is what a blind curve says."""
+    reading = Reading(metric.name, dict.fromkeys(metric.conditions, 0.3))
+    assert "{" not in reading.title
+    for curve in (BLIND, GAUSSIAN, GUESS):
+        value = reading.of(curve)
+        assert "{" not in value.sentence
+        assert value.shown()
+    if metric.baseline is not None:
+        assert reading.value(BLIND) == pytest.approx(reading.blind, abs=1e-12)
+    if metric.observation is not None:
+        assert "{" not in reading.phrase
+
+
+def test_metrics_are_values():
+    one, same, other = Reading("tpr"), Reading("tpr", {"fpr": 0.01}), Reading("tpr", {"fpr": 0.1})
+    assert one == same != other
+    assert hash(one) == hash(same)
+    assert pickle.loads(pickle.dumps(other)) == other
+    with pytest.raises(TypeError):
+        one.conditions["fpr"] = 0.5
+
+
+# Sentences ----------------------------------------------------------------------------------------
+
 GUARANTEES = ("at most", "at least ", "The training is", "Formally", "Nobody", "certified", "No ")
 
 
@@ -57,30 +85,25 @@ def test_an_estimate_is_never_worded_as_a_guarantee(mu):
         assert "about" in sentence or "estimate" in sentence
 
 
-def test_an_infinite_epsilon_is_said_in_words_and_is_valid_json():
-    answer = Reading("epsilon").of(EpsilonDelta(1.0, 0.5).curve())
-    assert answer.value == math.inf
-    assert answer.as_json()["value"] is None
-    assert "No finite" in answer.sentence
-    json.dumps(answer.as_json(), allow_nan=False)
-
-
 @given(mu=st.floats(0, 12))
 def test_every_sentence_is_a_sentence(mu):
     for answer in risk_profile(TradeOff.gaussian(mu), profile(max_prior=0.1)):
-        assert answer.sentence[0].isupper()
-        assert answer.sentence.endswith(".")
+        assert re.fullmatch(r"[A-Z].*\.", answer.sentence)
         assert "nan" not in answer.sentence
         json.dumps(answer.as_json(), allow_nan=False)
 
 
+def test_an_infinite_epsilon_is_said_in_words_and_is_valid_json():
+    answer = Reading("epsilon").of(EpsilonDelta(1.0, 0.5).curve())
+    assert (answer.value, answer.as_json()["value"]) == (math.inf, None)
+    assert "No finite" in answer.sentence
+
+
 @given(mu=st.floats(0.3, 6.0), belief=st.floats(0.55, 0.99))
 def test_a_chance_in_words_is_never_smaller_than_it_is(mu, belief):
-    curve = TradeOff.gaussian(mu)
-    chance = curve.belief_exceeds(belief)
-    sentence = Reading("belief_exceeds", {"belief": belief}).of(curve).sentence
-    if found := re.search(r"once in ([\d,]+) times", sentence):
-        assert 1 / int(found[1].replace(",", "")) >= chance * (1 - 1e-9)
+    answer = Reading("belief_exceeds", {"belief": belief}).of(TradeOff.gaussian(mu))
+    if found := re.search(r"once in ([\d,]+) times", answer.sentence):
+        assert 1 / int(found[1].replace(",", "")) >= answer.value * (1 - 1e-9)
 
 
 def test_a_belief_that_is_shown_as_certain_is_said_to_have_no_limit():
@@ -90,7 +113,7 @@ def test_a_belief_that_is_shown_as_certain_is_said_to_have_no_limit():
         assert ("No limit below certainty" in said) == certain
 
 
-GAUSSIAN = TradeOff.gaussian(1.0)
+# Lower bounds -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", OBSERVED)
@@ -103,15 +126,6 @@ def test_a_lower_bound_is_named_with_its_conditions_and_rounded_down(name):
     sentence = reading.sentence(value, "lower bound")
     assert sentence.startswith("This attacker reaches a")
     assert float(sentence.split("at least ")[1].rstrip(".")) <= value
-
-
-def test_delta_zero_reads_the_largest_slope():
-    metric = Reading("epsilon", {"delta": 0})
-    assert metric.title == "ε at δ 0"
-    polygon = Polygon.from_points([(0.1, 0.4)])
-    assert metric.value(TradeOff(polygon)) == pytest.approx(math.log(4))
-    assert metric.value(TradeOff(polygon.reversed())) == pytest.approx(math.log(4))
-    assert metric.value(GAUSSIAN) == math.inf
 
 
 RATES = st.tuples(st.floats(0.001, 0.999), st.floats(0.001, 0.999))
@@ -135,39 +149,17 @@ def test_a_point_of_a_curve_never_reads_more_than_the_curve(mu, fpr, name):
     assert Reading(name).value(lower) <= Reading(name).value(TradeOff(truth)) + 1e-9
 
 
-def test_metrics_are_values():
-    assert Reading("tpr", {"fpr": 0.01}) == Reading("tpr")
-    assert hash(Reading("tpr", {"fpr": 0.01})) == hash(Reading("tpr"))
-    assert Reading("tpr") != Reading("tpr", {"fpr": 0.1})
-    assert pickle.loads(pickle.dumps(Reading("tpr", {"fpr": 0.1}))) == Reading("tpr", {"fpr": 0.1})
-    with pytest.raises(TypeError):
-        Reading("tpr").conditions["fpr"] = 0.5
-
-
-@pytest.mark.parametrize(
-    ("name", "conditions", "words"),
-    [
-        ("accuracy", {}, "metric must be one of advantage, bayes_security, tpr, precision, succ"),
-        ("tpr", {"delta": 0.1}, "delta must be left out for tpr, but it is 0.1: tpr takes fpr."),
-        ("advantage", {"fpr": 0.1}, "left out for advantage, .* advantage takes no condition."),
-        ("tpr", {"fpr": 1.5}, "fpr must be between 0 and 1, but it is 1.5"),
-        ("epsilon", {"delta": -0.1}, "delta must be between 0 and 1, but it is -0.1"),
-        ("epsilon", {"delta": 1}, "delta must be below 1, but it is 1"),
-        ("precision", {"prior": 0}, "prior must be strictly between 0 and 1, but it is 0"),
-        ("success", {"prior": "half"}, "prior must be a number, but it is 'half'"),
-    ],
-)
-def test_bad_metrics_get_one_sentence(name, conditions, words):
-    with pytest.raises(ValueError, match=words):
-        Reading(name, conditions)
-
-
-def test_a_claim_is_read_in_both_directions():
+def test_epsilon_is_read_in_both_directions_and_at_delta_zero_from_the_largest_slope():
+    zero, polygon = Reading("epsilon", {"delta": 0}), Polygon.from_points([(0.1, 0.4)])
+    for shape in (polygon, polygon.reversed()):
+        assert zero.value(TradeOff(shape)) == pytest.approx(math.log(4))
+    assert zero.value(GAUSSIAN) == math.inf
+    assert zero.value(EpsilonDelta(1.0).curve()) == pytest.approx(1.0)
     one_sided = TradeOff.from_lines([(1.0, 0.0)], [(0.5, 0.0)])
     assert Reading("epsilon").value(one_sided) == Reading("epsilon").value(one_sided.reversed())
-    pure = EpsilonDelta(epsilon=1.0, delta=0.0).curve()
-    assert Reading("epsilon", {"delta": 0}).value(pure) == pytest.approx(1.0)
 
+
+# Targets ------------------------------------------------------------------------------------------
 
 EXAMPLES = {
     name: {
@@ -189,64 +181,34 @@ def test_a_target_is_safe_on_one_side_and_counts_from_what_guessing_reaches(name
     assert target.keeps(value) == (excess <= 0)
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({}, "Exactly one of advantage, .* must be given, but got none of them"),
-        ({"advantage": 0.1, "success": 0.6}, "but got advantage=0.1 and success=0.6"),
-        ({"advantage": 0.1, "fpr": 0.1}, "fpr must be left out for advantage"),
-        ({"epsilon": 1.0}, "delta must be given with epsilon, but it is missing: add"),
-        ({"precision": 0.2}, "prior must be given with precision"),
-        ({"advantage": 0.0}, "advantage must be strictly between 0 and 1"),
-        ({"tpr": 0.01, "fpr": 0.05}, r"tpr must be above 0.05 \(the fpr"),
-        ({"precision": 0.1, "prior": 0.2}, r"precision must be above 0.2 \(the prior"),
-        ({"success": 0.5, "prior": 0.3}, r"success must be above 0.7"),
-        ({"secret_success": 0.1, "max_prior": 0.1}, r"secret_success must be above 0.1"),
-        ({"epsilon": -1.0, "delta": 1e-5}, "epsilon must be above 0, but it is -1"),
-        ({"advantage": 0.1, "colour": 1.0}, "colour must be left out"),
-    ],
+SECRET = Target.of(EXAMPLES["secret_success"])
+
+
+test_a_wrong_reading_or_target_is_refused = refuses(
+    {
+        "metric be one of advantage, bayes_security": lambda: Reading("accuracy"),
+        "metric be one that an audit can bound": lambda: Reading("belief").phrase,
+        "delta be left out for tpr": lambda: Reading("tpr", {"delta": 0.1}),
+        "fpr be left out for advantage": lambda: Reading("advantage", {"fpr": 0.1}),
+        "fpr be between 0 and 1": lambda: Reading("tpr", {"fpr": 1.5}),
+        "delta be between 0 and 1": lambda: Reading("epsilon", {"delta": -0.1}),
+        "delta be below 1": lambda: Reading("epsilon", {"delta": 1}),
+        "prior be strictly between": lambda: Reading("precision", {"prior": 0}),
+        "prior be a number": lambda: Reading("success", {"prior": "half"}),
+        "colour be left out": lambda: profile(colour=1),
+        # As a target.
+        "Exactly one of advantage": lambda: Target.of({}),
+        "Exactly one of": lambda: Target.of({"advantage": 0.1, "success": 0.6}),
+        "fpr be left out for adv": lambda: Target.of({"advantage": 0.1, "fpr": 0.1}),
+        "colour be left out for advantage": lambda: Target.of({"advantage": 0.1, "colour": 1.0}),
+        "delta be given with epsilon": lambda: Target.of({"epsilon": 1.0}),
+        "prior be given with precision": lambda: Target.of({"precision": 0.2}),
+        "advantage be strictly": lambda: Target.of({"advantage": 0.0}),
+        "tpr be above 0.05 (the fpr": lambda: Target.of({"tpr": 0.01, "fpr": 0.05}),
+        "precision be above 0.2": lambda: Target.of({"precision": 0.1, "prior": 0.2}),
+        "success be above 0.7": lambda: Target.of({"success": 0.5, "prior": 0.3}),
+        "secret_success be above": lambda: Target.of({"secret_success": 0.1, "max_prior": 0.1}),
+        "epsilon be above 0": lambda: Target.of({"epsilon": -1.0, "delta": 1e-5}),
+        "adjacency be 'replace' for the target": lambda: SECRET.adjacency("add-remove"),
+    }
 )
-def test_bad_targets(given, words):
-    with pytest.raises(ValueError, match=words):
-        Target.of(given)
-
-
-def test_a_secret_asks_for_records_exchanged():
-    target = Target.of(EXAMPLES["secret_success"])
-    assert target.adjacency(None) == "replace"
-    with pytest.raises(ValueError, match="adjacency must be 'replace' for the target"):
-        target.adjacency("add-remove")
-    assert Target.of(EXAMPLES["tpr"]).adjacency(None) is None
-
-
-def test_a_profile_names_its_conditions_by_their_options():
-    given = {"prior": 0.2, "belief_prior": 0.3, "fpr": 0.05, "max_prior": 0.1}
-    readings = profile(**given)
-    assert given.items() <= conditions_of(readings).items()
-    found = {reading.name: dict(reading.conditions) for reading in readings}
-    assert found["precision"]["prior"] == found["success"]["prior"] == 0.2
-    assert found["belief"]["prior"] == found["belief_exceeds"]["prior"] == 0.3
-    assert "secret_success" not in {reading.name for reading in profile()}
-    with pytest.raises(ValueError, match="colour must be left out, but it is 1: the conditions"):
-        profile(colour=1)
-
-
-@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
-def test_an_entry_is_complete(metric):
-    """Every template is filled, and what guessing reaches is what a blind curve says."""
-    reading = Reading(metric.name, dict.fromkeys(metric.conditions, 0.3))
-    assert "{" not in reading.title
-    for curve in (BLIND, TradeOff.gaussian(1.0), Estimate(GaussianShape(1.0), source="a guess")):
-        value = reading.of(curve)
-        assert "{" not in value.sentence
-        assert value.sentence.endswith(".")
-        assert value.shown()
-    if metric.baseline is not None:
-        assert reading.value(BLIND) == pytest.approx(reading.blind, abs=1e-12)
-    if metric.observation is not None:
-        assert "{" not in reading.phrase
-
-
-def test_what_an_audit_cannot_bound_is_refused():
-    with pytest.raises(ValueError, match="metric must be one that an audit can bound"):
-        Reading("belief").phrase  # noqa: B018

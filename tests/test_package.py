@@ -46,13 +46,10 @@ def imports_of(path):
 
 
 def test_libraries_are_imported_only_where_they_may_be():
-    ours = {"dprime", *sys.stdlib_module_names}
-    wrong = []
-    for path in sorted(SOURCE.rglob("*.py")):
+    ours = {"dprime", *sys.stdlib_module_names, *CORE}
+    for path in SOURCE.rglob("*.py"):
         place = path.relative_to(SOURCE).with_suffix("").parts[0]
-        allowed = ours | CORE | LIBRARIES.get(place, set())
-        wrong += [f"{path}: {name}" for name in imports_of(path) if name not in allowed]
-    assert wrong == []
+        assert {*imports_of(path)} <= ours | LIBRARIES.get(place, set()), path
 
 
 def test_files_hold_one_idea_each():
@@ -60,121 +57,78 @@ def test_files_hold_one_idea_each():
         assert len(path.read_text().splitlines()) <= 600, path
 
 
-def test_exports():
-    assert dprime.__all__ == sorted(dprime.__all__, key=lambda n: (not n.isupper(), n))
-    for name in dprime.__all__:
-        assert getattr(dprime, name).__doc__
-
-
-def test_names_are_where_the_table_says():
-    assert sorted(dprime.PLACES) == sorted(dprime.__all__)
-    for name, place in dprime.PLACES.items():
-        found = getattr(dprime, name)
-        assert found is getattr(import_module(f"dprime.{place}"), name)
-        assert found.__module__ == f"dprime.{place}"
-        assert pickle.loads(pickle.dumps(found)) is found
-
-
-def test_type_checkers_see_the_same_names():
-    tree = ast.parse((SOURCE / "__init__.py").read_text())
-    static = {
+def test_exports_are_where_the_table_says_and_type_checkers_see_them():
+    assert dprime.__all__ == sorted(dprime.PLACES, key=lambda name: (not name.isupper(), name))
+    imported = {
         alias.name: node.module
-        for node in ast.walk(tree)
+        for node in ast.walk(ast.parse((SOURCE / "__init__.py").read_text()))
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    named = {name: f"dprime.{place}" for name, place in dprime.PLACES.items()}
-    assert {name: static.get(name) for name in named} == named
-
-
-def test_an_unknown_name_is_refused():
+    for name, place in dprime.PLACES.items():
+        found = getattr(dprime, name)
+        assert found.__doc__
+        assert found is getattr(import_module(f"dprime.{place}"), name)
+        assert found.__module__ == imported[name] == f"dprime.{place}"
+        assert pickle.loads(pickle.dumps(found)) is found
+    assert not {path.stem for path in SOURCE.iterdir()} & {*dprime.__all__}
     with pytest.raises(AttributeError, match="module 'dprime' has no attribute 'chose'"):
         dprime.chose  # noqa: B018
 
 
-def fresh(code):
-    """What a fresh interpreter prints."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
-    )
-    return done.stdout
-
-
 def test_the_package_loads_no_library_until_it_is_asked():
-    out = fresh(
+    code = (
         "import dprime, sys\n"
-        "names = dir(dprime)\n"
-        "extra = {*names} - {*dprime.__all__, *dprime.MODULES}\n"
+        "extra = {*dir(dprime)} - {*dprime.__all__, *dprime.MODULES}\n"
         "assert extra == {'__doc__', '__version__'}, extra\n"
         "print(sorted({'numpy', 'scipy', 'torch'} & {*sys.modules}))\n"
         "dprime.TradeOff\n"
-        "print(sorted({'numpy', 'scipy', 'torch'} & {*sys.modules}))"
-    )
-    assert out == "[]\n['numpy', 'scipy']\n"
-
-
-def test_names_and_modules_are_there_without_an_import():
-    out = fresh(
+        "print(sorted({'numpy', 'scipy', 'torch'} & {*sys.modules}))\n"
+        "assert [getattr(dprime, name).__name__ for name in dprime.MODULES] == [\n"
+        "    f'dprime.{name}' for name in dprime.MODULES]\n"
         "from dprime import *\n"
-        "print(*(n for n in dir() if n[0] != '_'))\n"
-        "import dprime\n"
-        "print(*(getattr(dprime, name).__name__ for name in dprime.MODULES))"
+        "assert {*dprime.__all__} <= {*dir()}"
     )
-    names, modules = map(str.split, out.splitlines())
-    assert names == sorted(dprime.__all__)
-    assert modules == [f"dprime.{name}" for name in dprime.MODULES]
-
-
-def test_no_name_is_a_module_too():
-    modules = {path.stem for path in SOURCE.iterdir()}
-    assert not modules & {*dprime.__all__}
+    fresh = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(fresh, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n['numpy', 'scipy']\n"
 
 
 def test_changelog_names_the_version():
-    changelog = (ROOT / "CHANGELOG.md").read_text()
-    newest = re.search(r"^## (\S+)", changelog, re.MULTILINE)
-    assert newest is not None
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert newest.group(1) == dprime.__version__
 
 
-def test_torch_is_pinned_exactly():
+def test_dependencies_are_few_and_pinned():
     pins = (ROOT / "constraints.txt").read_text().splitlines()
     assert "torch==2.13.0" in pins
     for line in pins:
         assert line.startswith("#") or re.fullmatch(r"[A-Za-z0-9_.-]+==\S+", line), line
-
-
-def test_base_dependencies_are_few():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = {re.match(r"[\w-]+", entry).group() for entry in project["dependencies"]}
     assert names == {"numpy", "scipy", "typer"}
-    assert set(project["optional-dependencies"]) == {
-        "train", "opacus", "ray", "show", "web", "parquet", "all"
-    }  # fmt: skip
+    extras = {"train", "opacus", "ray", "show", "web", "parquet", "all"}
+    assert set(project["optional-dependencies"]) == extras
 
 
 def test_no_path_of_a_machine_is_in_the_tree():
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split()
+    )
     places = re.compile(r"/(?:home|root|tmp|work|Users)/\w")
-    for name in listed:
-        path = ROOT / name
+    for path in (ROOT / name for name in listed.stdout.split()):
         if path.suffix in {".py", ".md", ".toml", ".yml", ".json", ".txt", ""} and path.is_file():
-            assert not places.search(path.read_text()), name
+            assert not places.search(path.read_text()), path
 
 
 @pytest.mark.slow
 def test_a_base_install_works_with_no_extra(tmp_path):
     """A clean environment with nothing but the base dependencies runs the command line."""
     venv.create(tmp_path / "env", with_pip=True)
-    folder = tmp_path / "env" / "bin"
 
     def called(*words, code=0):
-        done = subprocess.run(
-            [folder / words[0], *words[1:]], capture_output=True, text=True, check=False,
-            cwd=tmp_path,
-        )  # fmt: skip
+        command = [tmp_path / "env" / "bin" / words[0], *words[1:]]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
         assert done.returncode == code, done.stderr
         return done.stdout if code == 0 else done.stderr.strip()
 
@@ -185,17 +139,16 @@ def test_a_base_install_works_with_no_extra(tmp_path):
         assert f"{extra}==" not in installed
     choose = ("choose", "--advantage", "0.1", "--sample-rate", "0.01", "--steps", "2000")
     assert "Chosen: noise multiplier 1.9" in called("dprime", *choose)
+    (tmp_path / "scores.csv").write_text("score,world\n2,in\n3,in\n0,out\n1,out\n")
+    called("dprime", "bound", "scores.csv")
+    typed = "p = pathlib.Path(dprime.__file__).parent; assert (p / 'py.typed').exists()"
+    called("python", "-W", "error", "-c", f"import dprime, dprime.bounds, pathlib; {typed}")
     needs = "PyTorch: pip install '.[train]' in a checkout of dprime"
     assert f"needs {needs}" in called("dprime", "demo")
     assert called("dprime", "audit", "--epsilon", "4", code=2) == (
         "Error: PyTorch must be installed for an audit, but it is missing: "
         "pip install '.[train]' in a checkout of dprime."
     )
-    (tmp_path / "scores.csv").write_text("score,world\n2,in\n3,in\n0,out\n1,out\n")
-    called("dprime", "bound", "scores.csv")
-    check = "import dprime, dprime.bounds, pathlib; p = pathlib.Path(dprime.__file__).parent; "
-    check += "assert (p / 'py.typed').exists()"
-    called("python", "-W", "error", "-c", check)
     told = called("python", "-c", "import dprime.data; import dprime.train", code=1)
     assert told.endswith(f"dprime.train needs {needs}")
     told = called("python", "-c", "from dprime.audit import lower_bound, audit", code=1)

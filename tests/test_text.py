@@ -5,7 +5,6 @@ import io
 import json
 import math
 import subprocess
-import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -25,17 +24,20 @@ from dprime.monitor import summary
 from dprime.show import card, card_markdown, report_html
 from dprime.show.notebook import curve_html
 from dprime.web.answers import Answers
+from test_mechanisms import EVERY
 
 TRAINING = dprime.DPSGD(noise_multiplier=1.1, sample_rate=0.004, steps=14_000)
 SOURCE = Path(str(files("dprime")))
+ROOT = SOURCE.parents[1]
 
-CONDITIONS = (text.CLIPPED, text.BATCHES["poisson"], text.SECRET, text.ALONE)
+
+def words(path):
+    return " ".join(path.read_text(encoding="utf-8").split())
 
 
 def terminal(adjacency):
     console = Console(width=300, file=io.StringIO(), record=True)
-    curve = TRAINING.curve(adjacency)
-    console.print(risk_table("", risk_profile(curve), adjacency))
+    console.print(risk_table("", risk_profile(TRAINING.curve(adjacency)), adjacency))
     return console.export_text()
 
 
@@ -50,30 +52,25 @@ def page(adjacency):
     return f"{found['certified']}\n{found['certified_in_full']}"
 
 
-def audited_run(adjacency):
-    played = {"replace": "replace", "zero-out": "stands", "add-remove": "public"}
-    return record_of(run(played[adjacency]))
+def shown_of(name):
+    """The report, the card and its Markdown of a run."""
+    record = record_of(run(name))
+    report = html.unescape(report_html(record)).replace("\N{NO-BREAK SPACE}", " ")
+    return report, json.dumps(card(record), ensure_ascii=False), card_markdown(record)
 
 
-def report(adjacency):
-    shown = report_html(audited_run(adjacency)).replace("\N{NO-BREAK SPACE}", " ")
-    return html.unescape(shown)
-
-
-PLACES = {
-    "terminal": terminal,
-    "monitor": monitored,
-    "page": page,
-    "report": report,
-    "card": lambda adjacency: json.dumps(card(audited_run(adjacency)), ensure_ascii=False),
-    "markdown": lambda adjacency: card_markdown(audited_run(adjacency)),
-}
+RUNS = {"replace": "replace", "zero-out": "stands", "add-remove": "public"}
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("place", PLACES)
-def test_every_place_prints_the_same_sentence(place, adjacency):
-    assert text.certified(adjacency) in PLACES[place](adjacency)
+def test_every_place_prints_the_same_sentence(adjacency):
+    places = [place(adjacency) for place in (terminal, monitored, page)]
+    for shown in (*places, *shown_of(RUNS[adjacency])):
+        assert text.certified(adjacency) in shown
+    public = text.PUBLIC if adjacency == "add-remove" else text.PUBLIC_SIZE
+    told = text.certified_in_full(TRAINING.to_dict(), adjacency)
+    assert told in page(adjacency)
+    assert [each for each in (text.PUBLIC, text.PUBLIC_SIZE) if each in told] == [public]
 
 
 def test_a_notebook_prints_it_of_a_curve_whose_adjacency_is_not_known():
@@ -81,65 +78,52 @@ def test_a_notebook_prints_it_of_a_curve_whose_adjacency_is_not_known():
 
 
 def test_the_places_with_room_name_every_condition():
-    facts = record_of(run("sampled-di"))
-    report = html.unescape(report_html(facts))
-    for shown in (page("replace"), report, json.dumps(card(facts)), card_markdown(facts)):
-        for condition in CONDITIONS:
+    for shown in (page("replace"), *shown_of("sampled-di")):
+        for condition in (text.CLIPPED, text.BATCHES["poisson"], text.SECRET, text.ALONE):
             assert condition in shown
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-def test_what_must_be_public_follows_from_the_adjacency(adjacency):
-    told = text.certified_in_full(TRAINING.to_dict(), adjacency)
-    public = text.PUBLIC if adjacency == "add-remove" else text.PUBLIC_SIZE
-    assert [each in told for each in (text.PUBLIC, text.PUBLIC_SIZE)].count(True) == 1
-    assert public in told
-    assert public in page(adjacency)
+def test_a_refuted_claim_promises_nothing():
+    assert card(record_of(run("broken")))["claim"]["certified"] is None
+    assert [shown for shown in shown_of("broken") if text.PROMISE in shown] == []
 
 
 def test_the_sentence_has_no_second_copy():
-    written = [
-        path.name
-        for path in SOURCE.rglob("*")
-        if path.suffix in {".py", ".html", ".js", ".j2", ".json"}
-        and "no attacker does better" in path.read_text(encoding="utf-8")
-    ]
-    assert written == ["text.py"]
-    shown = (SOURCE / "web" / "page" / "answers.js").read_text(encoding="utf-8")
+    written = [path for path in SOURCE.rglob("*") if path.suffix in {".py", ".html", ".js", ".j2"}]
+    held = [path.name for path in written if "no attacker does better" in words(path)]
+    assert held == ["text.py"]
+    shown = words(SOURCE / "web" / "page" / "answers.js")
     assert 'lines("certified")' in shown
     assert 'lines("certified_in_full")' in shown
 
 
 def test_the_explanation_is_where_the_pointer_leads():
     place, _, anchor = text.POINTER.partition("#")
-    told = " ".join((SOURCE.parents[1] / place).read_text(encoding="utf-8").split())
+    told = words(ROOT / place)
     assert f"{{#{anchor}}}" in told
-    kinds = (
-        *text.BATCHES.values(),
-        text.POOL,
-        *(each for kind in text.KINDS.values() for each in kind),
-    )
-    conditions = text.conditions(TRAINING.to_dict())
-    for sentence in (text.PROMISE, text.PUBLIC_SIZE, *conditions, *kinds):
+    kinds = [each for kind in text.KINDS.values() for each in kind]
+    for sentence in (text.PROMISE, text.PUBLIC_SIZE, text.POOL, *text.BATCHES.values(), *kinds):
+        assert sentence in told
+    for sentence in text.conditions(TRAINING.to_dict()):
         assert sentence in told
 
 
-def test_conditions_fit_the_mechanism():
+OF_TRAININGS = {text.CLIPPED, text.PUBLIC, *text.BATCHES.values()}
+
+
+@pytest.mark.parametrize("mechanism", EVERY, ids=lambda m: type(m).__name__)
+def test_conditions_fit_the_mechanism(mechanism):
+    listed = text.conditions(mechanism.to_dict())
+    assert listed[-1] == text.ALONE
+    if not hasattr(mechanism, "mechanisms") and not hasattr(mechanism, "training"):
+        drawn = [text.BATCHES[mechanism.sampling]] if hasattr(mechanism, "sampling") else []
+        own = {text.CLIPPED, text.PUBLIC, *drawn} if drawn else set()
+        assert OF_TRAININGS & set(listed) == own
+
+
+def test_conditions_of_a_training():
     own = [text.CLIPPED, text.BATCHES["poisson"], text.PUBLIC, text.SECRET]
     assert text.conditions(TRAINING.to_dict())[:4] == own
-    for mechanism in (
-        dprime.Gaussian(2.0, 3),
-        dprime.Laplace(1.0),
-        dprime.RandomizedResponse(1.0, 3),
-        dprime.EpsilonDelta(1.0, 1e-5),
-        dprime.GDP(1.0),
-    ):
-        listed = text.conditions(mechanism.to_dict())
-        assert not {text.CLIPPED, text.PUBLIC, *text.BATCHES.values()} & set(listed)
-        assert listed[-1] == text.ALONE
-    for sampling in ("fixed-size", "shuffle"):
-        other = dprime.DPSGD(1.1, 0.004, 14_000, sampling=sampling)
-        assert text.BATCHES[sampling] in text.conditions(other.to_dict())
     assert text.BATCHES["full"] in text.conditions(dprime.DPSGD(1.1, 1, 30).to_dict())
 
 
@@ -150,21 +134,6 @@ def test_parts_add_their_conditions_once():
     assert {text.POOL, text.CLIPPED, text.SENSITIVITY} < set(listed)
     assert "each person has at most 3 records" in listed
 
-
-def test_a_refuted_claim_promises_nothing():
-    facts = record_of(run("broken"))
-    assert card(facts)["claim"]["certified"] is None
-    for shown in (report_html(facts), card_markdown(facts), json.dumps(card(facts))):
-        assert text.PROMISE not in shown
-
-
-def test_the_module_loads_nothing_heavy():
-    code = "import sys, dprime.text; print('numpy' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
-
-
-ROOT = SOURCE.parents[1]
 
 FALSE = (
     "pip install dprime",
@@ -190,13 +159,11 @@ FALSE = (
 
 
 def test_no_false_sentence_comes_back():
-    listed = subprocess.run(
-        ["git", "ls-files", "*.md", "*.py", "*.js", "*.html", "*.j2"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    ).stdout.split()  # fmt: skip
-    for name in listed:
+    listed = ("git", "ls-files", "*.md", "*.py", "*.js", "*.html", "*.j2")
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in names.split():
         if not name.startswith(("CHANGELOG.md", "tests/")) and (ROOT / name).is_file():
-            told = " ".join((ROOT / name).read_text("utf-8").split())
+            told = words(ROOT / name)
             assert [sentence for sentence in FALSE if sentence in told] == [], name
 
 

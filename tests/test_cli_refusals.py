@@ -1,0 +1,114 @@
+"""Every command: a mistake ends in one sentence and exit code 2, and leaves no file behind."""
+
+from pathlib import Path
+
+import pytest
+
+from commands import refused
+
+SCRIPTS = Path(__file__).parent / "check" / "scripts"
+TRAINING = "--noise-multiplier 1.1 --sample-rate 0.01 --steps 100"
+SECRET = "adjacency must be 'replace' to ask about a secret (max_prior), but it is 'add-remove'"
+POOL = "infer --pool 120 --shadows 12 --targets 2 --epochs 3 --batch 20"
+ATTRIBUTE = "--adversary attribute --data diabetes --noise-multiplier 2"
+
+BEGINNINGS = {
+    "": {"wish": "No such command"},
+    f"risk {TRAINING}": {
+        "--noise-multiplier -1": "noise_multiplier must be above 0, but it is -1",
+        "--noise-multiplier much": "noise_multiplier must be a number, but it is",
+        "--epochs 3": "Exactly one of steps, epochs must be given",
+        "--max-prior 0.1": SECRET,
+        "--colour red": "No such option: --colour",
+        "--sampling fixed-size --adjacency replace --estimates": "The estimates must be",
+    },
+    "risk --noise-multiplier 1": {
+        "": "sample_rate must be given, but it is missing: add --sample-rate",
+        "--epochs 3": "sample_rate must be given with epochs",
+    },
+    "choose --steps 9": {
+        "--advantage 0.1": "noise_multiplier and sample_rate are",
+        "--sample-rate 0.1 --epsilon 1": "delta must be given",
+        "--sample-rate 0.1 --advantage 0.1 --max-prior 0.1": SECRET,
+        "--sample-rate 0.1 --advantage 0.1 --belief-level high": "belief_level must be a number",
+    },
+    f"consequences {TRAINING}": {
+        "": "pool must be given, but it is missing: add --pool",
+        "--pool half": "pool must be a number, but it is 'half'",
+        "--pool 0.1 --adjacency replace": "No such option: --adjacency",
+    },
+    "check": {
+        "": "Missing argument",
+        "nothing.py": "nothing.py must be a file, but it is missing",
+        f"{SCRIPTS}": "must be a file, but it is a folder",
+    },
+    "audit": {
+        "": "noise_multiplier must be given in the training, but it is missing",
+        f"{ATTRIBUTE} --column ages": "a column of the data, but it is 'ages': give one of age",
+        f"{ATTRIBUTE} --values 1,a": "values must be a number, but it is 'a'",
+        f"{ATTRIBUTE} --adjacency zero-out": 'give adjacency="replace" (--adjacency replace)',
+    },
+    "audit --epsilon 4 --records 8 --steps 2 --seed 1": {
+        "--epsilon much": "epsilon must be a number, but it is 'much'",
+        "--adversary eve": "adversary must be one of di, api-access",
+        "--adversary di --column age": "but it is 'age': give --adversary attribute",
+        f"--seed {2**256}": "seed must be a whole number from 0 to 2^256 - 1",
+        "--trainer no_such:train --adversary api-access": "trainer must be importable",
+        "no-such.toml": "settings must be a file to read (No such file or directory)",
+        "--out .": "path must be the name of no file yet, but it is '.'",
+        "--backend cloud": "backend must be one of here, processes, ray",
+        "--workers 2": "workers must be left out for here",
+        "--fail-on stands": "fail-on must be one of refuted, inconclus",
+    },
+    "resume": {
+        "": "Missing argument 'run'",
+        ".": "path must be a run's file",
+        "nothing.run": "path must be a run's file, but it is 'nothing.run'",
+    },
+    "runs": {"": "folder must be a folder, but it is 'runs'"},
+    "bound": {
+        "": "Missing argument 'scores'",
+        ".": "scores must be a CSV file to read",
+        "nothing.csv": "No such file or directory",
+    },
+    "plan": {
+        "": "Exactly one of epsilon, noise_multiplier",
+        "--epsilon 4 --noise-multiplier 2": "Exactly one of epsilon, noise_multiplier",
+        "--epsilon four": "'four'",
+        "--epsilon 4 --trials 0": "trials must be",
+        "--epsilon 4 --steps 10": "steps must be left out where ε is claimed",
+    },
+    "frontier --precision 0.6": {
+        "--pi 0.6": "below the target precision 0.6",
+        "--pi 0.1,x": "pi must be a number, but it is 'x'",
+        "--data none": "data must be one of digits",
+        "--steps 3 --epochs 4": "Exactly one of epochs, steps",
+        "--plan-only --out x": "out must be left out where nothing",
+        "--plan-only --chart x.svg": "chart must be left out",
+        "--chart x.gif": "chart must be a file that ends in .svg",
+        "--batch 20 --repetitions 1.5": "repetitions must be a whole number",
+    },
+    POOL: {
+        "--pool 1": "pool must be from 2",
+        "--epsilon 1 --noise-multiplier 1": "noise_multiplier must be left out",
+        "--trainer nowhere:f": "trainer must be",
+        "--trainer pools:by_hand --clip-norm 2": "clip_norm must be left out",
+        "--data diabetes": "pool must be records with classes",
+        "--charts /dev/null": "charts must be a folder to write to",
+    },
+    "report": {
+        "--pdf a.pdf": "RUN must be given, but it is missing",
+        "other.run": "path must be a run's file",
+    },
+}
+CASES = [
+    (f"{beginning} {rest}", sentence)
+    for beginning, cases in BEGINNINGS.items()
+    for rest, sentence in cases.items()
+]
+
+
+@pytest.mark.parametrize(("line", "sentence"), CASES)
+def test_a_mistake_is_one_sentence_and_exit_code_2(call, tmp_path, line, sentence):
+    refused(call(line), sentence)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
