@@ -52,6 +52,11 @@ def limited(
     return limit
 
 
+def one_of(*options: str) -> Callable[[str, object], str]:
+    """The check of one word out of a list."""
+    return lambda name, value: validate.one_of(name, value, options)
+
+
 number_of_steps = limited(
     partial(validate.whole, example=2000),
     "more are not certified, so split the claim or give fewer steps",

@@ -30,9 +30,9 @@ from dprime.attack.scorers import CanaryProjection, ExpectedUpdate, RecordProjec
 from dprime.data.dataset import Dataset
 from dprime.parameters import checked
 from dprime.train import CanaryGradient, EngineContext, Observer, Step, StepContext, TrainingData
-from dprime.train.steps import clip_factors
-from dprime.train.losses import per_trial
 from dprime.train.batches import Records
+from dprime.train.losses import per_trial
+from dprime.train.steps import clip_factors
 
 MOST_COPIES = 100
 
