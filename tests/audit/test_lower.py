@@ -167,7 +167,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("call", "options", "words"), REFUSED, ids=lambda v: str(v)[:50])
+@pytest.mark.parametrize(("call", "options", "words"), REFUSED)
 def test_what_is_refused(call, options, words):
     with pytest.raises(InputError, match=words):
         call(**options)
