@@ -53,10 +53,10 @@ def test_roc_agrees_with_scikit_learn(rows):
         assert found.tpr_at(limit) == pytest.approx(best)
 
 
-def test_roc_joins_ties_keeps_corners_and_pools_repetitions():
+def test_roc_joins_ties_and_pools_repetitions():
     found = roc([[2, 2, 1], [1, 0, NAN]], [[True, False, True], [True, False, False]])
-    assert found.tpr == pytest.approx((0, 1 / 3, 1, 1))
-    assert found.fpr == pytest.approx((0, 1 / 3, 1 / 3, 1))
+    assert found.tpr == pytest.approx((0, 1 / 3, 1, 1, 1))
+    assert found.fpr == pytest.approx((0, 1 / 3, 1 / 3, 2 / 3, 1))
 
 
 def test_curves_are_averaged_over_target_models():

@@ -70,12 +70,18 @@ class Draw:
     @property
     def expected(self) -> float:
         """How many records are drawn on average. It is public; how many were drawn is not."""
-        return math.fsum(np.broadcast_to(self.probability, len(self.members)))
+        return self._over_records(self.probability)
 
     @property
     def empty_probability(self) -> float:
         """The chance that nobody at all is drawn."""
-        return math.exp(math.fsum(np.broadcast_to(np.log1p(-self.probability), len(self.members))))
+        return math.exp(self._over_records(np.log1p(-self.probability)))
+
+    def _over_records(self, values: float | Floats) -> float:
+        """The sum over the records of their values, or of one for all."""
+        if isinstance(values, np.ndarray):
+            return math.fsum(values)
+        return len(self.members) * float(values)
 
     @property
     def largest(self) -> float:

@@ -33,7 +33,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Roc:
-    """The corners of what thresholds on the scores give, and the area below them.
+    """The rates that thresholds on the scores give, and the area below them; ties are one step.
 
     The area is the chance that a member's score is above that of another record, ties counted half.
     """
@@ -63,15 +63,12 @@ def roc(scores: ArrayLike, members: ArrayLike) -> Roc:
     order = np.argsort(-ranked, kind="stable")
     last = np.flatnonzero(np.append(ranked[order][1:] != ranked[order][:-1], True))
     accepted = np.cumsum(truth[order])[last]
-    tpr = np.concatenate([[0.0], accepted / inside])
-    fpr = np.concatenate([[0.0], (last + 1 - accepted) / outside])
-    corner = np.ones(len(fpr), dtype=bool)  # not in the middle of a level or an upright run
-    for axis in (fpr, tpr):
-        corner[1:-1] &= (axis[1:-1] != axis[:-2]) | (axis[1:-1] != axis[2:])
+    tpr = np.append(0.0, accepted / inside)
+    fpr = np.append(0.0, (last + 1 - accepted) / outside)
     # the mean share of others below a member, by mid-ranks
     below = scipy.stats.rankdata(ranked)[truth] - scipy.stats.rankdata(ranked[truth])
     auc = float((below / outside).mean())
-    return Roc(tuple(fpr[corner].tolist()), tuple(tpr[corner].tolist()), auc)
+    return Roc(tuple(fpr.tolist()), tuple(tpr.tolist()), auc)
 
 
 def mean_tpr(

@@ -71,17 +71,6 @@ class Evidence:
                 remedy = "lower the learning rate, or leave out models that diverged"
                 raise validate.invalid_input(part, shown, "finite everywhere", remedy)
 
-    @property
-    def member_mask(self) -> Bools:
-        """`members` of an attack that needs them."""
-        assert self.members is not None
-        return self.members
-
-    def of(self, part: Part) -> Signals:
-        """Signals that an attack has among its needs."""
-        signals: Signals = getattr(self, part)
-        return signals
-
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipAttack(ABC):
@@ -125,9 +114,10 @@ class MembershipAttack(ABC):
         scorable: Bools = np.ones(evidence.target.shape[-1], dtype=bool)
         if "target" in self.needs:
             scorable &= evidence.target.known
-        if "members" in self.needs:
-            scorable &= self.scorable(evidence.member_mask)
-        return np.where(scorable, self._scores(evidence), np.nan)
+        if evidence.members is not None and "members" in self.needs:
+            scorable &= self.scorable(evidence.members)
+        found = self._scores(*(getattr(evidence, part) for part in self.needs))
+        return np.where(scorable, found, np.nan)
 
     def scorable(self, member_mask: Bools) -> Bools:
         """Which records have enough shadow models for a score [record]; refused where one has not.
@@ -155,5 +145,5 @@ class MembershipAttack(ABC):
         return 0, 0
 
     @abstractmethod
-    def _scores(self, evidence: Evidence) -> Floats:
-        """The scores of scorable records; the parts that are needed are there."""
+    def _scores(self, *args: Any, **kwargs: Any) -> Floats:
+        """The scores of scorable records, from the parts that are needed, in their order."""

@@ -24,8 +24,8 @@ import numpy as np
 import scipy
 
 from dprime import validate
-from dprime.membership.attacks.attack import POPULATIONS, SHADOWS, Evidence, MembershipAttack
-from dprime.membership.signals import Bools, Floats
+from dprime.membership.attacks.attack import POPULATIONS, SHADOWS, MembershipAttack
+from dprime.membership.signals import Bools, Floats, Signals
 from dprime.parameters import checked
 
 Variance = Literal["per-record", "fixed"]
@@ -71,12 +71,11 @@ class LiRA(MembershipAttack):
         least = 2 if self.variance == "per-record" else 1
         return least if self.online else 0, least
 
-    def _scores(self, evidence: Evidence) -> Floats:
-        phi, shadows = evidence.target.logit, evidence.of("shadows").logit
-        z_out, deviation_out = self._standardised(phi, shadows, ~evidence.member_mask)
+    def _scores(self, target: Signals, shadows: Signals, members: Bools) -> Floats:
+        z_out, deviation_out = self._standardised(target.logit, shadows.logit, ~members)
         if not self.online:
             return z_out
-        z_in, deviation_in = self._standardised(phi, shadows, evidence.member_mask)
+        z_in, deviation_in = self._standardised(target.logit, shadows.logit, members)
         # Carlini et al. 2022, algorithm 1: ln of N(φ; in) / N(φ; out)
         ratio: Floats = (z_out**2 - z_in**2) / 2 + np.log(deviation_out / deviation_in)
         return ratio
@@ -128,19 +127,20 @@ class RMIA(MembershipAttack):
     def _models(self) -> tuple[int, int]:
         return int(self.online), 1
 
-    def _scores(self, evidence: Evidence) -> Floats:
-        everyone = evidence.of("shadow_population").log_p
-        of_z = evidence.of("population").log_p - _log_mean(everyone, np.ones(everyone.shape, bool))
-        of_x = evidence.target.log_p - self._log_average(evidence)
+    def _scores(
+        self, target: Signals, shadows: Signals, members: Bools, *population: Signals
+    ) -> Floats:
+        of_target, of_shadows = (signals.log_p for signals in population)
+        of_z = of_target - _log_mean(of_shadows, np.ones(of_shadows.shape, bool))
+        of_x = target.log_p - self._log_average(shadows.log_p, members)
         # ln LR = of_x - of_z >= ln γ, for every pair at once: of_z sorted, and counted up to there
         with np.errstate(invalid="ignore"):
             places = np.searchsorted(np.sort(of_z), of_x - math.log(self.gamma), side="right")
         share: Floats = places / len(of_z)
         return share
 
-    def _log_average(self, evidence: Evidence) -> Floats:
+    def _log_average(self, log_p: Floats, inside: Bools) -> Floats:
         """The logarithm of p(x) [record]."""
-        inside, log_p = evidence.member_mask, evidence.of("shadows").log_p
         outside = _log_mean(log_p, ~inside)
         if self.online:
             return np.logaddexp(_log_mean(log_p, inside), outside) - math.log(2)

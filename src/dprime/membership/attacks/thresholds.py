@@ -14,8 +14,8 @@ from typing import Literal, final
 import numpy as np
 
 from dprime import validate
-from dprime.membership.attacks.attack import SHADOWS, Evidence, MembershipAttack
-from dprime.membership.signals import Bools, Floats
+from dprime.membership.attacks.attack import SHADOWS, MembershipAttack
+from dprime.membership.signals import Bools, Floats, Signals
 from dprime.parameters import checked
 
 
@@ -28,8 +28,8 @@ class Baseline(MembershipAttack):
     title = "Baseline (all members)"
     needs = ()
 
-    def _scores(self, evidence: Evidence) -> Floats:
-        return np.zeros(evidence.target.shape)
+    def _scores(self) -> Floats:
+        return np.zeros(())
 
 
 @final
@@ -45,8 +45,8 @@ class YeomLoss(MembershipAttack):
     title = "Yeom (loss)"
     needs = ("target",)
 
-    def _scores(self, evidence: Evidence) -> Floats:
-        return evidence.target.log_p
+    def _scores(self, target: Signals) -> Floats:
+        return target.log_p
 
 
 @final
@@ -64,10 +64,10 @@ class AttackP(MembershipAttack):
     title = "Attack P"
     needs = ("target", "population")
 
-    def _scores(self, evidence: Evidence) -> Floats:
-        others, loss = np.sort(evidence.of("population").loss), evidence.target.loss
-        smaller = np.searchsorted(others, loss, side="left")
-        smaller_or_equal = np.searchsorted(others, loss, side="right")
+    def _scores(self, target: Signals, population: Signals) -> Floats:
+        others = np.sort(population.loss)
+        smaller = np.searchsorted(others, target.loss, side="left")
+        smaller_or_equal = np.searchsorted(others, target.loss, side="right")
         share: Floats = 1.0 - (smaller + smaller_or_equal) / (2 * len(others))
         return share
 
@@ -106,11 +106,10 @@ class AttackR(MembershipAttack):
     def _models(self) -> tuple[int, int]:
         return (1, 0) if self.thresholds_from == "in" else (0, 1)
 
-    def _scores(self, evidence: Evidence) -> Floats:
-        inside = evidence.member_mask
-        side = inside if self.thresholds_from == "in" else ~inside
+    def _scores(self, target: Signals, shadows: Signals, members: Bools) -> Floats:
+        side = members if self.thresholds_from == "in" else ~members
         # the loss falls as the logit grows: minus the logit has the losses' order
-        ranks = interpolated_ranks(-evidence.target.logit, -evidence.of("shadows").logit, side)
+        ranks = interpolated_ranks(-target.logit, -shadows.logit, side)
         scores: Floats = 1.0 - ranks / (side.sum(0) + 1)
         return scores
 
