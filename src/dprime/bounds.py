@@ -29,9 +29,6 @@ LARGEST_COUNT = 1e300  # more records than this are never counted
 MARGIN = 1e-12  # relative rounding error that a count of records allows for
 
 
-# Bounds to compare with: each holds, none is tighter than the curve -------------------------------
-
-
 def yeom_advantage_from_epsilon(epsilon: float) -> float:
     """Yeom et al. 2018, theorem 1: e^ε - 1, certified for pure ε-DP and capped at 1."""
     return math.expm1(min(_epsilon(epsilon), math.log(2.0)))
@@ -60,9 +57,6 @@ def sablayrolles_precision_from_epsilon(epsilon: float, *, prior: float) -> floa
 def mahloujifar_precision_from_epsilon(epsilon: float) -> float:
     """Mahloujifar et al. 2022: 1/(1 + e^(-ε)) at the prior ½, certified for pure ε-DP."""
     return float(scipy.special.expit(_epsilon(epsilon)))
-
-
-# The classical calibration of Gaussian noise ------------------------------------------------------
 
 
 def classical_noise_multiplier_from_epsilon(
@@ -105,9 +99,6 @@ def _classical_scale(delta: float) -> float:
     """√(2 ln(1.25/δ)), the classical σ/Δ times ε."""
     delta = validate.inner_probability("delta", delta, example=1e-5)
     return math.sqrt(2.0 * (math.log(1.25) - math.log(delta)))
-
-
-# ε from what attacks reached, without confidence --------------------------------------------------
 
 
 def epsilon_from_error_rates(
@@ -181,17 +172,12 @@ def mu_from_epsilon(epsilon: float, *, delta: float) -> float:
     return _nudged(mu, -1.0, lambda value: TradeOff.gaussian(value).delta(epsilon) <= delta)
 
 
-# Rényi differential privacy -----------------------------------------------------------------------
-#
-# The conversion ε = ε_RDP + ln(1/δ)/(α - 1) is not the tightest one known, but it proves more than
-# (ε, δ)-DP: by Markov's inequality the privacy loss exceeds that ε with probability at most δ, so
-# the belief does too (B section 4.4).
-
-
 def epsilon_from_rdp(rdp: Sequence[float], *, orders: Sequence[float], delta: float) -> float:
     """The smallest ε = ε_RDP + ln(1/δ)/(α - 1) over the orders α; `rdp` holds ε_RDP at each.
 
-    Certified upper bound, also on the tail: Pr[privacy loss > ε] <= δ.
+    Certified upper bound, also on the tail. The conversion is not the tightest one known, but it
+    proves more than (ε, δ)-DP: by Markov's inequality the privacy loss exceeds that ε with
+    probability at most δ, so the belief does too (B section 4.4).
     """
     delta = validate.inner_probability("delta", delta, example=1e-5)
     values = [validate.at_least_zero("rdp", value) for value in rdp]
@@ -254,9 +240,6 @@ def _rdp_mu(epsilon: float, delta: float) -> float:
     return 2.0 * epsilon / (spread + math.sqrt(2.0 * epsilon - 2.0 * math.log(delta)))
 
 
-# Deletion -----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class DeletionCapacity:
     """How many records can be denied at once, and under which condition."""
@@ -281,9 +264,6 @@ def deletion_capacity(deniability: float, *, epsilon: float, prior: float) -> De
     records = math.floor(min(most, LARGEST_COUNT))
     kept = math.exp(records * log_unused * (1.0 + MARGIN))
     return DeletionCapacity(records, max(target, kept))
-
-
-# Helpers ------------------------------------------------------------------------------------------
 
 
 def _epsilon(value: float) -> float:

@@ -10,14 +10,7 @@ from dprime import validate
 from dprime.curve import TradeOff
 from dprime.estimates import central_limit_mu
 from dprime.guarantees import ZCDP, Laplace, RandomizedResponse
-from dprime.mechanisms import (
-    ADJACENCIES,
-    DEFAULT_ADJACENCY,
-    DPSGD,
-    Composition,
-    Gaussian,
-    Mechanism,
-)
+from dprime.mechanisms import ADJACENCIES, DPSGD, Composition, Gaussian, Mechanism
 from dprime.parameters import number_of_steps
 
 TRIPLES = "of triples (noise, rate, steps), at least one"
@@ -59,11 +52,11 @@ def gdp_epsilon(history: Iterable[tuple[float, float, int]], delta: float) -> fl
     It is that of the latest entry of the history (Bu et al. 2020, corollary 2), and can be too low.
     """
     noise, rate, steps = list(history)[-1]
-    mu = central_limit_mu(noise, rate, steps, DEFAULT_ADJACENCY)
+    mu = central_limit_mu(noise, rate, steps, "add-remove")
     return TradeOff.gaussian(mu).epsilon(delta)
 
 
-def from_dp_event(event: Any, adjacency: str = DEFAULT_ADJACENCY) -> Mechanism:
+def from_dp_event(event: Any, adjacency: str = "add-remove") -> Mechanism:
     """The mechanism that a dp_accounting `DpEvent` describes.
 
     Covered: Gaussian, Poisson-sampled Gaussian, Gaussian sampled without replacement (ask for

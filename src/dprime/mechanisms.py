@@ -254,7 +254,7 @@ class DPSGD(Mechanism):
             raise validate.invalid_value("sampling", self.sampling, needed, remedy)
         if group_size > 1 and (weaker or (adjacency == "replace" and self.sample_rate != 1.0)):
             where = f"{self.sampling} sampling" if weaker else "the replace adjacency"
-            remedy = "no bound for groups is proved there; use Poisson sampling and add-remove"
+            remedy = "no bound is proved for groups there; use Poisson sampling and add-remove"
             raise validate.invalid_value("group_size", group_size, f"1 for {where}", remedy)
 
 

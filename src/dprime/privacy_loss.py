@@ -31,7 +31,6 @@ SENSITIVITY = {"add-remove": 1.0, "replace": 2.0, "zero-out": 1.0}
 """How far one record moves the clipped sum at most, in clipping norms, by the adjacency."""
 
 LARGEST_GROUP = 1_000_000
-
 LARGEST_MIXTURE = 3e7  # most evaluations of a density for one step
 LAST_DIGIT = 2.0**-52  # rounding of one step's masses; it goes to infinity
 BLOCK = 1_000_000  # most numbers held at once while a mixture is evaluated

@@ -28,9 +28,7 @@ TOLERANCE, POLISHED = 5e-4, 1e-12
 general, and where a curve has a closed form."""
 
 FEW_EDGES = 64  # a curve with at most this many is a closed form: one more reading costs nothing
-
 MOST_EVALUATIONS = 200
-
 LEAST_NOISE_GUESSED = 0.05
 """e^(1/z^2) of the central-limit form leaves the number range not far below."""
 

@@ -15,7 +15,6 @@ PROMISE = (
 )
 POINTER = "docs/meaning.md#certified"
 ESTIMATE = "An estimate: the truth can be worse."
-
 CLIPPED = (
     "each record's gradient is clipped on its own and depends on no other record (no padding to "
     "the batch's longest record, no loss averaged over the tokens of several records, no batch "
@@ -51,7 +50,6 @@ POOL = (
 STATED = "the stated guarantee is true of what was run"
 GIVEN = "the given curve is that of what was run"
 ALONE = "one result is released, and nothing else was chosen or published from these data"
-
 SEEN = (
     "Seen at every step: the noise, the norm that records were clipped to, how many records were "
     "clipped, and the batches that the data loader drew."
@@ -205,8 +203,6 @@ def _own(described: Mapping[str, Any] | None, adjacency: str | None) -> tuple[st
         return (CLIPPED, BATCHES[drawn], public, SECRET)
     return KINDS[described["name"]]
 
-
-# Numbers ------------------------------------------------------------------------------------------
 
 SMALLEST = 1e-290  # what is below is printed as this
 
