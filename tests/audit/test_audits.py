@@ -34,6 +34,18 @@ def own(function, **options):
     return AttackTarget(FunctionTrainer(function), IMAGES.train.take(range(4)), **options)
 
 
+def play(patch, change):
+    """Blocks are changed after they are played."""
+    real = Game.play
+
+    def changed(game, block):
+        found = real(game, block)
+        change(block, found)
+        return found
+
+    patch.setattr(Game, "play", changed)
+
+
 # The verdict --------------------------------------------------------------------------------------
 
 
@@ -107,11 +119,9 @@ def test_what_is_refused_before_any_trial(message, tmp_path):
 # What is kept -------------------------------------------------------------------------------------
 
 
-class Stopped(Game):
-    def play(self, block):
-        if block == 2:
-            raise KeyboardInterrupt
-        return super().play(block)
+def stopped(block, found):
+    if block == 2:
+        raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("adversary", ["di", StaticPoisoning(shadows=5, outliers=1)])
@@ -120,7 +130,7 @@ def test_interrupted_and_resumed_gives_the_same(adversary, tmp_path, monkeypatch
     whole = audit(adversary, small(), **options)
     path = tmp_path / "a.run"
     with monkeypatch.context() as patched:
-        patched.setattr("dprime.audit.audits.Game", Stopped)
+        play(patched, stopped)
         with pytest.raises(KeyboardInterrupt):
             audit(adversary, small(), path=path, **options)
     with Run.open(path) as run:
@@ -149,18 +159,16 @@ def test_a_finished_run_is_neither_played_nor_crafted_again(concluded, tmp_path,
             with pytest.raises(KeyboardInterrupt):
                 audit(adversary, small(), trials=10, path=path)
     counted = []
-    monkeypatch.setattr("dprime.audit.audits.Game.play", lambda *_: counted.append("played"))
+    monkeypatch.setattr(Game, "play", lambda *_: counted.append("played"))
     monkeypatch.setattr(StaticPoisoning, "craft", lambda *_: counted.append("crafted"))
     monkeypatch.setattr("dprime.attack.trainer.train", lambda *_, **__: counted.append("trained"))
     assert audit(adversary, small(), trials=10, path=path).to_dict() == first.to_dict()
     assert counted == []
 
 
-class FailsFirst(Game):
-    def play(self, block):
-        if block == 0:
-            raise RuntimeError("no luck")
-        return super().play(block)
+def fails_first(block, found):
+    if block == 0:
+        raise RuntimeError("no luck")
 
 
 def test_a_bar_counts_the_trials_and_says_what_they_show_so_far(tmp_path, monkeypatch):
@@ -187,7 +195,7 @@ def test_a_bar_counts_the_trials_and_says_what_they_show_so_far(tmp_path, monkey
     told.clear()
     audit("malicious-dataset", small(), **options)
     assert told == []  # nothing is left to be played
-    monkeypatch.setattr("dprime.audit.audits.Game", FailsFirst)
+    play(monkeypatch, fails_first)
     audit("malicious-dataset", small(), trials=20, block=20)
     assert ("malicious data set", 0) in told
 
@@ -365,18 +373,15 @@ def test_the_numbers_of_bernau_et_al():
     assert sampled["epsilons"]["sensitivities"] is None
 
 
-class Losing(Game):
-    def play(self, block):
-        found = super().play(block)
-        if block == 0:
-            found["log_ratio"][0, -1] = np.nan
-            found["score"][0], found["diverged"][0] = -np.inf, True
-        return found
+def losing(block, found):
+    if block == 0:
+        found["log_ratio"][0, -1] = np.nan
+        found["score"][0], found["diverged"][0] = -np.inf, True
 
 
 def test_models_that_diverged_are_not_among_them(monkeypatch):
     clean = audit("di", small(), trials=20, block=10).identifiability
-    monkeypatch.setattr("dprime.audit.audits.Game", Losing)
+    play(monkeypatch, losing)
     found = audit("di", small(), trials=20, block=10)
     assert found.trials["diverged"] == 1
     counted = found.identifiability["exceedance"]["trials"]
@@ -391,17 +396,13 @@ def test_what_the_accountant_certifies_nothing_for_is_judged_all_the_same(noise)
     assert found.refuted == (noise < 1)
 
 
-class Turned(Game):
+def turned(block, found):
     """The record pushes every score down."""
-
-    def play(self, block):
-        found = super().play(block)
-        found["score"] = found["score"] - 100.0 * found["in_world"]
-        return found
+    found["score"] -= 100.0 * found["in_world"]
 
 
 def test_scores_that_point_the_wrong_way_round_are_told_and_refute(monkeypatch):
-    monkeypatch.setattr("dprime.audit.audits.Game", Turned)
+    play(monkeypatch, turned)
     found = audit("malicious-dataset", small(), trials=60)
     assert found.verdict.outcome == "refuted"
     (told,) = found.caveats

@@ -95,10 +95,8 @@ def test_batch_normalisation():
     adversary = StaticPoisoning(shadows=10, outliers=1)
     outcomes = {}
     for normalise in (True, False):
-        function = partial(
-            trained_with_batch_norm, steps=5, rate=0.5, clip_norm=1.0, noise=noise,
-            normalise=normalise,
-        )  # fmt: skip
+        recipe = {"steps": 5, "rate": 0.5, "clip_norm": 1.0, "noise": noise}
+        function = partial(trained_with_batch_norm, **recipe, normalise=normalise)
         settings = [
             AttackTarget(FunctionTrainer(function), digits, seed=seed) for seed in range(SEEDS)
         ]
