@@ -26,7 +26,7 @@ from torch import Tensor
 
 from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, AttackTarget, Scorer
-from dprime.attack.natural import noisy_worlds
+from dprime.attack.record_attacks import noisy_worlds
 from dprime.train import EngineContext, Step
 from dprime.train.observers import log_mixture
 
