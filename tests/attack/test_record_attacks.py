@@ -237,7 +237,7 @@ def diverging(loud):
     ],
 )
 def test_the_candidate_that_tells_most_and_how_it_is_judged(adjacency, rule, value, judged):
-    found = attacks.poison(setting(rule, adjacency), 20, 1, attacks.by_final_loss)
+    found = StaticPoisoning(20, 1).best(setting(rule, adjacency))
     record = found.worlds.differing
     assert (record.records == value).all()
     assert getattr(found.probes, judged[0]) == judged[1]
@@ -283,7 +283,7 @@ def test_equal_worlds_exceed_the_gap_of_luck_in_one_of_forty():
     gaps = [abs(gap(*rng.normal(size=(2, 60)))) for _ in range(4000)]
     assert_one_of_forty(gaps, attacks.gap_of_luck(60, 1))
     apart = range(0, 200_000, 1000)  # seeds that are near each other share shadow models
-    found = [attacks.poison(setting(seed=seed), 10, 1, attacks.by_final_loss).gap for seed in apart]
+    found = [StaticPoisoning(10, 1).best(setting(seed=seed)).gap for seed in apart]
     assert_one_of_forty(
         found, attacks.gap_of_luck(attacks.AGAIN * 10, attacks.LOSSES_TRIED * attacks.FINALISTS)
     )

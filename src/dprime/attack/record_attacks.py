@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -135,22 +135,6 @@ class Judged(NamedTuple):
     probes: Probes | None
 
 
-Judge = Callable[[AttackTarget, TrainingData, int, int], Judged]
-"""(target, worlds, shadow models of each, number of the candidate) → how well it does."""
-
-
-def poison(target: AttackTarget, shadows: int, outliers: int, judge: Judge) -> Judged:
-    """The best candidate, by shadow models of both worlds.
-
-    The best few are judged again, by more and other models, so that luck does not choose.
-    """
-    made = candidates(target, shadows, outliers)
-    gaps = [judge(target, worlds, shadows, place).gap for place, worlds in enumerate(made)]
-    finalists = sorted(range(len(made)), key=lambda place: -gaps[place])[:FINALISTS]
-    again = (judge(target, made[at], AGAIN * shadows, len(made) + at) for at in finalists)
-    return max(again, key=lambda each: each.gap)
-
-
 def gap_of_luck(models: int, choices: int) -> float:
     """What the largest gap exceeds in 2.5 % of all cases, or less often, where worlds are equal.
 
@@ -161,31 +145,6 @@ def gap_of_luck(models: int, choices: int) -> float:
     variance = (2 * models + 1) / (12 * models**2)
     within = 0.975 ** (1 / choices)  # each of them; gaps that depend on each other stay within more
     return float(scipy.stats.norm.ppf((1 + within) / 2) * np.sqrt(4 * np.pi * variance))
-
-
-def by_final_loss(target: AttackTarget, worlds: TrainingData, shadows: int, place: int) -> Judged:
-    """By the final model's loss on the record, or on another one, whichever tells more."""
-    assert worlds.differing is not None
-    witness = target.dataset.take([len(target.dataset) - 1])
-    both, seed = joined(worlds.differing, witness), target.shadow_seed + 2 * place
-    inside = target.trainer.losses(worlds, both, shadows, seed + 1, "in")
-    outside = target.trainer.losses(worlds, both, shadows, seed + 2, "out")
-    found = []
-    for records, columns in ((worlds.differing, slice(None, -1)), (witness, slice(-1, None))):
-        for sign, diverged in itertools.product((-1.0, 1.0), (-np.inf, np.inf)):
-            probes = Probes(records, sign, diverged)
-            ins, outs = probes.score(inside[:, columns]), probes.score(outside[:, columns])
-            found.append(Judged(gap(ins, outs, diverged), worlds, probes))
-    return max(found, key=lambda each: each.gap)
-
-
-def by_updates(target: AttackTarget, worlds: TrainingData, shadows: int, place: int) -> Judged:
-    """By a scorer that watches the whole training."""
-    engine, scorer = target.engine(""), RecordProjection()
-    seed = target.shadow_seed + 1 + place
-    done = engine.watch(scorer, worlds, engine.training, trials=2 * shadows, seed=seed)
-    inside, outside = scorer.scores[done.in_world], scorer.scores[~done.in_world]
-    return Judged(gap(inside, outside), worlds, None)
 
 
 def candidates(target: AttackTarget, shadows: int, outliers: int) -> list[TrainingData]:
@@ -240,6 +199,22 @@ class Poisoning(Adversary):
     shadows: int = field(default=50, metadata=checked(validate.whole))
     outliers: int = field(default=3, metadata=checked(validate.whole))
 
+    def best(self, target: AttackTarget) -> Judged:
+        """The best candidate, by shadow models of both worlds.
+
+        The best few are judged again, by more and other models, so that luck does not choose.
+        """
+        made = candidates(target, self.shadows, self.outliers)
+        gaps = [self.judge(target, each, self.shadows, at).gap for at, each in enumerate(made)]
+        finalists = sorted(range(len(made)), key=lambda place: -gaps[place])[:FINALISTS]
+        models, other = AGAIN * self.shadows, len(made)
+        again = (self.judge(target, made[at], models, other + at) for at in finalists)
+        return max(again, key=lambda each: each.gap)
+
+    @abstractmethod
+    def judge(self, target: AttackTarget, worlds: TrainingData, models: int, place: int) -> Judged:
+        """How well a candidate does, the one of this number, by so many models of each world."""
+
 
 @dataclass(frozen=True)
 class StaticPoisoning(Poisoning):
@@ -251,12 +226,27 @@ class StaticPoisoning(Poisoning):
     title = "static poisoning"
 
     def craft(self, target: AttackTarget) -> Attack:
-        found, worlds, probes = poison(target, self.shadows, self.outliers, by_final_loss)
+        found, worlds, probes = self.best(target)
         assert probes is not None
         about = f"a record made with shadow models, whose scores lie {found:.1f} apart (d′)"
         if found < gap_of_luck(AGAIN * self.shadows, LOSSES_TRIED * FINALISTS):
             about += ", no further than luck alone may take them: more shadows may choose better"
         return Attack(worlds, partial(FinalLoss, probes), about, probes=probes)
+
+    def judge(self, target: AttackTarget, worlds: TrainingData, models: int, place: int) -> Judged:
+        """By the final model's loss on the record, or on another one, whichever tells more."""
+        assert worlds.differing is not None
+        witness = target.dataset.take([len(target.dataset) - 1])
+        both, seed = joined(worlds.differing, witness), target.shadow_seed + 2 * place
+        inside = target.trainer.losses(worlds, both, models, seed + 1, "in")
+        outside = target.trainer.losses(worlds, both, models, seed + 2, "out")
+        found = []
+        for records, columns in ((worlds.differing, slice(None, -1)), (witness, slice(-1, None))):
+            for sign, diverged in itertools.product((-1.0, 1.0), (-np.inf, np.inf)):
+                probes = Probes(records, sign, diverged)
+                ins, outs = probes.score(inside[:, columns]), probes.score(outside[:, columns])
+                found.append(Judged(gap(ins, outs, diverged), worlds, probes))
+        return max(found, key=lambda each: each.gap)
 
 
 @dataclass(frozen=True)
@@ -275,6 +265,13 @@ class IntermediateModels(Poisoning):
 
     def craft(self, target: AttackTarget) -> Attack:
         target.engine(self.name)
-        worlds = poison(target, self.shadows, self.outliers, by_updates).worlds
         about = "a record made with shadow models, judged after every step"
-        return Attack(worlds, RecordProjection, about)
+        return Attack(self.best(target).worlds, RecordProjection, about)
+
+    def judge(self, target: AttackTarget, worlds: TrainingData, models: int, place: int) -> Judged:
+        """By a scorer that watches the whole training."""
+        engine, scorer = target.engine(self.name), RecordProjection()
+        seed = target.shadow_seed + 1 + place
+        done = engine.watch(scorer, worlds, engine.training, trials=2 * models, seed=seed)
+        inside, outside = scorer.scores[done.in_world], scorer.scores[~done.in_world]
+        return Judged(gap(inside, outside), worlds, None)
