@@ -51,9 +51,6 @@ class OneAttribute(Adversary):
             two of a one-hot group.
         record: whose attribute is attacked; None takes the target's, and without that the one
             whose gradients differ most in a training by the adversary.
-
-    >>> OneAttribute("age", (0.2, 0.8)).values
-    ((0.2,), (0.8,))
     """
 
     name = "attribute"
