@@ -19,9 +19,14 @@ from dprime.attack.gradient_attacks import (
     MaliciousDataset,
     OpposingDataset,
 )
-from dprime.attack.natural import DI, ApiAccess, ChosenWeights
 from dprime.attack.noise_grid import NoiseGrid, grid_scores
-from dprime.attack.poison import IntermediateModels, StaticPoisoning
+from dprime.attack.record_attacks import (
+    DI,
+    ApiAccess,
+    ChosenWeights,
+    IntermediateModels,
+    StaticPoisoning,
+)
 from dprime.attack.trainer import EngineTrainer, FunctionTrainer, Trainer, function_named
 
 _NASR = (ApiAccess, StaticPoisoning, IntermediateModels, AdaptivePoisoning, Gradient)

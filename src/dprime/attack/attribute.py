@@ -51,9 +51,6 @@ class OneAttribute(Adversary):
             two of a one-hot group.
         record: whose attribute is attacked; None takes the target's, and without that the one
             whose gradients differ most in a training by the adversary.
-
-    >>> OneAttribute("age", (0.2, 0.8)).values
-    ((0.2,), (0.8,))
     """
 
     name = "attribute"
@@ -166,8 +163,7 @@ def most_revealing(
     recipe = engine.without_target_record
     engine.watch(moments, alone, recipe, trials=1, seed=target.shadow_seed)
     total = np.zeros(len(target.head))
-    for first in range(0, len(total), AT_ONCE):
-        part = np.arange(first, min(first + AT_ONCE, len(total)))
+    for part in np.split(np.arange(len(total)), range(AT_ONCE, len(total), AT_ONCE)):
         both = [completed(target.dataset.take(part), places, [value]) for value in values]
         for weights in moments.weights:
             one, other = (_gradients(made, weights, moments.run) for made in both)

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, AttackTarget, Scorer
-from dprime.attack.natural import noisy_worlds
+from dprime.attack.record_attacks import noisy_worlds
 from dprime.train import EngineContext, Step
 from dprime.train.observers import log_mixture
 
@@ -117,16 +117,6 @@ def grid_scores(
     those of the other records in the batch without noise, at the weights of the step. `noise` is σ
     on the sum: Opacus' noise_multiplier times max_grad_norm. `sizes` are the numbers of weights of
     each tensor, in order, where the trainer draws noise for each tensor, as Opacus does.
-
-    >>> record = torch.full((1, 1, 1000), 1000**-0.5)  # of norm 1
-    >>> generator = torch.Generator().manual_seed(1)
-    >>> noise = torch.normal(0.0, 100.0, (1, 1, 1000), generator=generator)
-    >>> present, absent = (
-    ...     grid_scores(sums, torch.zeros(1, 1, 1000), [record], noise=100.0)
-    ...     for sums in (record + noise, noise)
-    ... )
-    >>> bool(present > 10 and absent < -10)
-    True
     """
     released = _recorded("noisy_sums", noisy_sums)
     common = _recorded("common_sums", common_sums, released.shape)

@@ -194,11 +194,7 @@ def _text(value: object) -> str:
 
 
 def function_named(path: str) -> TrainingFunction:
-    """The training function that "module:function" stands for.
-
-    >>> function_named("os.path:join").__name__
-    'join'
-    """
+    """The training function that "module:function" stands for."""
     module, _, name = path.partition(":")
     remedy = "give module:function, with the module where Python finds it"
     if not module or not name:

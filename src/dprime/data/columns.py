@@ -22,9 +22,6 @@ def column_places(
     """Where columns stand that differ, each given by index or by name.
 
     There are `width` columns, else as many as names; `names` is empty where they have none.
-
-    >>> column_places(("b", 0), ("a", "b"))
-    (1, 0)
     """
     if not columns:
         remedy = "name the attribute's columns"
@@ -64,11 +61,7 @@ def category(place: int, names: Sequence[str]) -> str:
 
 
 def columns_named(places: Sequence[int], names: Sequence[str]) -> str:
-    """Columns as a reader names them: those of a one-hot group by what their names begin with.
-
-    >>> columns_named((1, 2), ("age", "sex=Female", "sex=Male")), columns_named((0, 1), ())
-    ('sex', 'columns 0, 1')
-    """
+    """Columns as a reader names them: those of a one-hot group by what their names begin with."""
     if len(places) == 1:
         return names[places[0]] if names else f"column {places[0]}"
     known = [names[place] if names else str(place) for place in places]
@@ -83,11 +76,7 @@ def value_named(values: Sequence[float], places: Sequence[int], names: Sequence[
 
 
 def value_numbers(text: str, places: Sequence[int], names: Sequence[str]) -> tuple[float, ...]:
-    """What a text stands for: of one column its number, of a one-hot group 1 for its category.
-
-    >>> value_numbers("Male", (1, 2), ("age", "sex=Female", "sex=Male"))
-    (0.0, 1.0)
-    """
+    """What a text stands for: of one column its number, of a one-hot group 1 for its category."""
     if len(places) == 1:
         return (validate.number("values", validate.parse("values", text)),)
     known = [category(place, names) for place in places]

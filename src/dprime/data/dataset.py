@@ -164,13 +164,7 @@ class Dataset:
         return state.hexdigest()
 
     def column(self, column: Column | tuple[Column, ...]) -> tuple[int, ...]:
-        """Where columns stand: an index, a name, several that differ, or the name of a group.
-
-        >>> names = ("age", "sex=Female", "sex=Male")
-        >>> data = Dataset("people", np.eye(3), np.arange(3), "table", 3, names)
-        >>> data.column("age"), data.column("sex"), data.column(("sex=Male", 0))
-        ((0,), (1, 2), (2, 0))
-        """
+        """Where columns stand: an index, a name, several that differ, or the name of a group."""
         if self.records.ndim != 2:
             raise validate.invalid_input(
                 "attribute", "of images", "a column of a table", "give a table"

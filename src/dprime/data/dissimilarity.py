@@ -78,10 +78,6 @@ class Ranking:
     """Records x in D, or pairs of x and a partner x′ in the universe, by their score.
 
     Equal scores stand in the order of indexes. `kept` entries from each end are here, or all.
-
-    >>> ranking = dataset_sensitivity([[0.0], [1.0], [5.0]], measure="manhattan")
-    >>> ranking.records, ranking.scores, ranking.sensitivity
-    (array([2, 0, 1]), array([9., 6., 5.]), 9.0)
     """
 
     records: _Indexes

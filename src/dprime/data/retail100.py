@@ -11,6 +11,7 @@ import importlib
 from pathlib import Path
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from dprime.data import files
@@ -53,16 +54,13 @@ def _features(
     baskets: NDArray[np.int64], items: NDArray[np.int64]
 ) -> tuple[NDArray[np.float32], tuple[str, ...]]:
     """(basket, item) of 0 and 1, the most frequent item first, ties by the item's number."""
-    # Each pair of basket and item once, so that an item counts once in a basket.
-    basket, item = np.unique(np.stack([baskets, items]), axis=1)
-    numbers, place, counts = np.unique(item, return_inverse=True, return_counts=True)
-    frequent = np.lexsort((numbers, -counts))[:ITEMS]
-    column = np.full(len(numbers), -1)
-    column[frequent] = np.arange(ITEMS)
-    kept = column[place] >= 0
-    present, row = np.unique(basket[kept], return_inverse=True)
-    features = np.zeros((len(present), ITEMS), dtype=np.float32)
-    features[row, column[place][kept]] = 1
+    numbers, place = np.unique(items, return_inverse=True)
+    ones = np.ones(len(items), dtype=np.float32)
+    bought = scipy.sparse.csr_array((ones, (baskets, place)))
+    bought.data[:] = 1  # an item counts once in a basket
+    frequent = np.lexsort((numbers, -bought.sum(axis=0)))[:ITEMS]
+    kept = bought[:, frequent]
+    features = kept[kept.sum(axis=1) > 0].toarray()
     return read_only(features), tuple(f"item {number}" for number in numbers[frequent])
 
 

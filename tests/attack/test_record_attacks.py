@@ -1,18 +1,129 @@
-"""Which candidate is taken, with a trainer whose losses are written down."""
+"""Natural records and the scores of final models; which made record is taken, by written losses."""
+
+import copy
+import dataclasses
 
 import numpy as np
 import pytest
 import scipy.stats
+import torch
+from torch.nn.functional import cross_entropy
 
-from dprime.attack import AttackTarget, StaticPoisoning, Trainer, poison
+from dprime.attack import (
+    DI,
+    ApiAccess,
+    AttackTarget,
+    ChosenWeights,
+    NoiseGrid,
+    StaticPoisoning,
+    Trainer,
+)
+from dprime.attack import record_attacks as attacks
 from dprime.attack.adversary import label_options
 from dprime.data.dataset import Dataset
+from dprime.train import LikelihoodRatio, LocalSensitivity, NoiseScale
+from dprime.validate import InputError
 from games import IMAGES, TABLE, area, engine_setting, played, quick
+from trials import gradient_of, set_flat
+
+both = pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+BEFORE = ChosenWeights(steps=150, learning_rate=0.05)
+
+
+def losses_of(model, records, labels):
+    with torch.no_grad():
+        return cross_entropy(model(torch.tensor(records)), torch.tensor(labels), reduction="none")
+
+
+@pytest.mark.parametrize("name", ["api-access", "static-poisoning", "chosen-weights"])
+@both
+def test_the_score_is_the_final_models_loss(name, adjacency):
+    setting = engine_setting(adjacency=adjacency, model="dense-5")
+    attack = quick(name).craft(setting)
+    start = {"seed": setting.seed, "initial": attack.initial}
+    done = setting.trainer.train(attack.worlds, trials=20, **start)
+    probes, expected = attack.probes, []
+    for trial in range(20):
+        losses = losses_of(done.model(trial), probes.records.records, probes.records.labels)
+        expected.append(probes.sign * (losses[0] - (losses[1] if len(losses) > 1 else 0.0)))
+    np.testing.assert_allclose(played(setting, attack)["score"], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_low_loss_of_the_named_record_speaks_for_it():
+    setting = engine_setting(record=4)
+    attack = ApiAccess().craft(setting)
+    assert np.array_equal(attack.worlds.differing.records[0], setting.dataset.records[4])
+    assert attack.probes.records is attack.worlds.differing
+    assert attack.probes.sign == -1
+
+
+@both
+@pytest.mark.parametrize("options", [{"sample_rate": 0.4}, {"sensitivity": "local"}])
+def test_what_is_kept(adjacency, options):
+    setting = engine_setting(adjacency=adjacency, **options)
+    attack, trainer = DI().craft(setting), setting.trainer
+    found = played(setting, attack, block=8)
+    ratio, noise, sensitivity = LikelihoodRatio(every_step=True), NoiseScale(), LocalSensitivity()
+    recipe = dataclasses.replace(trainer.training, block=8)
+    for observer in (ratio, noise, sensitivity):
+        trainer.watch(observer, attack.worlds, recipe, trials=20, seed=setting.seed)
+    expected = {"log_ratio": ratio.logs, "score": ratio.logs[:, -1]}
+    expected |= {"sigma": noise.sigmas, "sensitivity": sensitivity.norms}
+    assert found["log_ratio"].shape == (20, 4)
+    assert set(found) == {*expected, "in_world", "diverged"}
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-6)
+
+
+def test_it_says_which_record():
+    assert DI().craft(engine_setting()).about == "the record that differs most from the others"
+    named = DI().craft(engine_setting(record=5))
+    assert named.about == "the record named"
+    assert np.array_equal(named.worlds.differing.records[0], engine_setting().dataset.records[5])
+
+
+@pytest.mark.parametrize("kind", [DI, NoiseGrid])
+def test_a_training_without_noise_is_refused(kind):
+    with pytest.raises(InputError, match=f"noise_multiplier must be above 0 for {kind.name}"):
+        kind().craft(engine_setting(noise_multiplier=0.0))
+
+
+def norms(model, dataset):
+    """The norm of every record's gradient."""
+    loss = lambda outputs, labels: cross_entropy(outputs, labels, reduction="none")  # noqa: E731
+    pairs = zip(torch.tensor(dataset.records), torch.tensor(dataset.labels), strict=True)
+    return np.array([float(gradient_of(model, loss, x, y).norm()) for x, y in pairs])
+
+
+@both
+def test_the_others_gradients_almost_vanish_and_a_blank_record_has_the_largest_loss(adjacency):
+    setting = engine_setting(adjacency=adjacency)
+    attack = BEFORE.craft(setting)
+    common, differing = attack.worlds.common, attack.worlds.differing
+    model = copy.deepcopy(setting.trainer.model)
+    set_flat(model, attack.initial.clone())
+    assert norms(setting.trainer.model, common).min() > 1
+    assert norms(model, common).max() < 0.2
+    assert norms(model, differing).min() > 0.9
+    assert (differing.records == 0).all()
+    order = losses_of(model, np.zeros((10, 1, 8, 8), np.float32), np.arange(10))
+    order = order.argsort(descending=True)
+    assert differing.labels.tolist() == order[: len(differing)].tolist()
+    assert np.array_equal(common.records, setting.dataset.records)
+
+
+def test_a_regression_has_the_ends_of_its_range():
+    setting = engine_setting(TABLE, adjacency="replace")
+    ends = {setting.dataset.labels.min(), setting.dataset.labels.max()}
+    assert set(BEFORE.craft(setting).worlds.differing.labels) == ends
+
+
+# Records made with shadow models ------------------------------------------------------------------
 
 DATA = IMAGES.train.take(range(8))
 POOL = IMAGES.test.take(range(3))
-gap, candidates = poison.gap, poison.candidates
-LOUD = poison.LARGE * float(DATA.records.max())
+gap, candidates = attacks.gap, attacks.candidates
+LOUD = attacks.LARGE * float(DATA.records.max())
 
 
 class Written(Trainer):
@@ -126,7 +237,7 @@ def diverging(loud):
     ],
 )
 def test_the_candidate_that_tells_most_and_how_it_is_judged(adjacency, rule, value, judged):
-    found = poison.poison(setting(rule, adjacency), 20, 1, poison.by_final_loss)
+    found = StaticPoisoning(20, 1).best(setting(rule, adjacency))
     record = found.worlds.differing
     assert (record.records == value).all()
     assert getattr(found.probes, judged[0]) == judged[1]
@@ -140,7 +251,7 @@ def test_shadow_trainings_share_no_seed_with_the_trials_or_between_the_worlds():
     StaticPoisoning(shadows=4, outliers=2).craft(at)
     seeds, sizes, models = zip(*at.trainer.calls, strict=True)
     # labels, then both worlds of every candidate, then both of the finalists
-    assert models == (4,) + (4,) * 2 * 6 + (4 * poison.AGAIN,) * 2 * poison.FINALISTS
+    assert models == (4,) + (4,) * 2 * 6 + (4 * attacks.AGAIN,) * 2 * attacks.FINALISTS
     assert sizes[1:13] == (8, 7) * 2 + (9, 8) * 4  # natural ones, made ones
     assert at.seed not in seeds
     assert len(set(seeds)) == len(seeds)
@@ -170,13 +281,13 @@ def assert_one_of_forty(gaps, limit):
 def test_equal_worlds_exceed_the_gap_of_luck_in_one_of_forty():
     rng = np.random.default_rng(6)
     gaps = [abs(gap(*rng.normal(size=(2, 60)))) for _ in range(4000)]
-    assert_one_of_forty(gaps, poison.gap_of_luck(60, 1))
+    assert_one_of_forty(gaps, attacks.gap_of_luck(60, 1))
     apart = range(0, 200_000, 1000)  # seeds that are near each other share shadow models
-    found = [poison.poison(setting(seed=seed), 10, 1, poison.by_final_loss).gap for seed in apart]
+    found = [StaticPoisoning(10, 1).best(setting(seed=seed)).gap for seed in apart]
     assert_one_of_forty(
-        found, poison.gap_of_luck(poison.AGAIN * 10, poison.LOSSES_TRIED * poison.FINALISTS)
+        found, attacks.gap_of_luck(attacks.AGAIN * 10, attacks.LOSSES_TRIED * attacks.FINALISTS)
     )
-    one = poison.gap_of_luck(poison.AGAIN * 10, 1)
+    one = attacks.gap_of_luck(attacks.AGAIN * 10, 1)
     assert sum(each > one for each in found) > 0.05 * len(found)  # what many choices would break
 
 
