@@ -352,14 +352,14 @@ def test_one_changed_number_in_a_block_is_noticed(path, filled):
             run.arrays()
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "where"),
-    [
-        (b'"records": 100', b'"records": 900', "config"),
-        (b"ror: no", b"ror: ye", "events"),
-        (b"a worker", b"my maker", "workers"),
-    ],
-)
+TEXTS = [
+    (b'"records": 100', b'"records": 900', "config"),
+    (b"ror: no", b"ror: ye", "events"),
+    (b"a worker", b"my maker", "workers"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "where"), TEXTS)
 def test_one_changed_text_is_noticed(path, filled, before, after, where):
     path.write_bytes(filled.replace(before, after))
     with refused(f"but it is damaged in its {where}"):
