@@ -51,8 +51,14 @@ def responses(world, size, rng):
 
 
 GAUSSIAN, PURE = TradeOff.gaussian(1.2), EpsilonDelta(3.0, 0.0).curve()
-LAWS = {gaussian: GAUSSIAN, ties: GAUSSIAN, few_values: GAUSSIAN,
-        cut: PURE, laplace: PURE, responses: PURE}  # fmt: skip
+LAWS = {
+    gaussian: GAUSSIAN,
+    ties: GAUSSIAN,
+    few_values: GAUSSIAN,
+    cut: PURE,
+    laplace: PURE,
+    responses: PURE,
+}
 """What gives scores, and a curve above its own: cutting and rounding can only tell less."""
 
 

@@ -163,10 +163,11 @@ def test_a_finished_block_is_never_replaced_and_there_are_no_others(run):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({}, r"a mapping of names to arrays, but it is dict \{\}"),
-        ({"a": [1.0]}, r"an array of trials, but it is list of shape \(1,\)"),
-        ({"a": np.array(1.0)}, "an array of trials"),
-        ({"a": np.array([None])}, "an array of trials"),
+        ({}, r"NumPy arrays of trials, without objects, but they are \{\}"),
+        (np.zeros(3), "NumPy arrays of trials"),
+        ({"a": [1.0]}, r"NumPy arrays of trials, .* they are \{'a': \[1.0\]\}"),
+        ({"a": np.array(1.0)}, "NumPy arrays of trials"),
+        ({"a": np.array([None])}, "NumPy arrays of trials"),
         ({"a": np.zeros(2), "b": np.zeros(3)}, "of one length, the block's trials"),
         ({"a": np.broadcast_to(0.0, (120_000_000,))}, "at most 900,000,000 bytes"),
         ({"a": np.zeros(3, dtype=np.float32)}, r"like those of block 0, a <f8\[trial\]"),
@@ -351,14 +352,14 @@ def test_one_changed_number_in_a_block_is_noticed(path, filled):
             run.arrays()
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "where"),
-    [
-        (b'"records": 100', b'"records": 900', "config"),
-        (b"ror: no", b"ror: ye", "events"),
-        (b"a worker", b"my maker", "workers"),
-    ],
-)
+TEXTS = [
+    (b'"records": 100', b'"records": 900', "config"),
+    (b"ror: no", b"ror: ye", "events"),
+    (b"a worker", b"my maker", "workers"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "where"), TEXTS)
 def test_one_changed_text_is_noticed(path, filled, before, after, where):
     path.write_bytes(filled.replace(before, after))
     with refused(f"but it is damaged in its {where}"):

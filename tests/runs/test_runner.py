@@ -109,7 +109,7 @@ def test_what_cannot_be_stored_is_a_failure_of_the_block(store):
 
     execute(store, work)
     assert store.pending() == [3]
-    assert "must be an array of trials, but it is list of shape (1,)" in store.state().last_error
+    assert "arrays must be NumPy arrays of trials" in store.state().last_error
 
 
 def test_what_fails_everywhere_stops_at_once(store):

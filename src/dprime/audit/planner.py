@@ -36,6 +36,7 @@ from dprime.audit.power import (
 )
 from dprime.curve import LowerCurve, TradeOff
 from dprime.metrics import BLIND, Reading, audited
+from dprime.parameters import limited
 from dprime.shapes import GaussianShape, Polygon
 from dprime.text import round_down
 
@@ -60,6 +61,10 @@ STRONGEST = 40.0
 
 REACH, DEEP = 3.719, 6.0
 """Attackers are compared at rates from Φ(-3.719) = 1e-4 on, bounds at rates from Φ(-6) on."""
+
+
+_level = limited(validate.inner_probability, "give a probability such as 0.9", least=0.5)
+"""Checks confidences and powers."""
 
 
 @dataclass(frozen=True)
@@ -348,11 +353,3 @@ def _values(claim: TradeOff, metric: Reading, reach: float) -> tuple[float, floa
         remedy = "ask for a metric that the claim bounds, such as the advantage"
         raise validate.invalid_value(f"the claimed {metric.title}", claimed, wanted, remedy)
     return claimed, blind + reach * (claimed - blind)
-
-
-def _level(name: str, value: float) -> float:
-    """A probability of at least one half, as confidences and powers are."""
-    share = validate.inner_probability(name, value, example=0.9)
-    if share < 0.5:
-        raise validate.invalid_value(name, value, "at least 0.5", "give a probability such as 0.9")
-    return share

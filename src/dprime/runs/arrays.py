@@ -27,17 +27,11 @@ class ArraysError(validate.InputError):
 def pack(arrays: Arrays) -> Packed:
     """A block's arrays as an npz file, which holds no pickle."""
     remedy = "return a mapping such as {'scores': array} with the trial first in every array"
-    if not isinstance(arrays, Mapping) or not arrays:
-        found = f"it is {type(arrays).__name__} {arrays!r:.50}"
-        raise ArraysError.of("arrays", "be a mapping of names to arrays", found, remedy)
-    for name, array in arrays.items():
-        if not isinstance(array, np.ndarray) or array.ndim == 0 or array.dtype.hasobject:
-            found = f"it is {type(array).__name__} of shape {np.shape(array)}"
-            raise ArraysError.of(f"arrays[{name!r}]", "be an array of trials", found, remedy)
-    lengths, size = (
-        {len(array) for array in arrays.values()},
-        sum(a.nbytes for a in arrays.values()),
-    )
+    parts = list(arrays.values()) if isinstance(arrays, Mapping) else []
+    if not parts or not all(map(_storable, parts)):
+        found = f"they are {' '.join(repr(arrays).split()):.60}"
+        raise ArraysError.of("arrays", "be NumPy arrays of trials, without objects", found, remedy)
+    lengths, size = {len(part) for part in parts}, sum(part.nbytes for part in parts)
     if len(lengths) > 1:
         found = f"they are of {sorted(lengths)}"
         raise ArraysError.of("arrays", "be of one length, the block's trials", found, remedy)
@@ -50,6 +44,10 @@ def pack(arrays: Arrays) -> Packed:
         for name, array in arrays.items()
     )
     return lengths.pop(), "; ".join(sorted(layout)), buffer.getvalue()
+
+
+def _storable(array: object) -> bool:
+    return isinstance(array, np.ndarray) and array.ndim > 0 and not array.dtype.hasobject
 
 
 def unpack(data: bytes) -> dict[str, NDArray[Any]]:

@@ -49,9 +49,10 @@ def test_against_the_definitions_also_with_ties_and_infinities(inside, outside):
 
 
 @given(
-    seed=st.integers(0, 50), sizes=st.tuples(st.integers(2, 300), st.integers(2, 300)),
+    seed=st.integers(0, 50),
+    sizes=st.tuples(st.integers(2, 300), st.integers(2, 300)),
     digits=st.integers(0, 3),
-)  # fmt: skip
+)
 def test_exchanging_the_worlds_changes_nothing(seed, sizes, digits):
     rng = np.random.default_rng(seed)
     inside = np.round(rng.normal(1.5, 1, sizes[0]), digits)

@@ -65,9 +65,10 @@ def test_the_bound_is_exact(true, n_in, n_out):
 
 
 @given(
-    seed=st.integers(0, 20), scale=st.sampled_from([1e-200, 1e-3, 7.0, 1e200]),
+    seed=st.integers(0, 20),
+    scale=st.sampled_from([1e-200, 1e-3, 7.0, 1e200]),
     shift=st.floats(-5, 5),
-)  # fmt: skip
+)
 def test_units_do_not_matter(seed, scale, shift):
     rng = np.random.default_rng(seed)
     inside, outside = rng.normal(1, 1, 50), rng.normal(0, 1, 40)

@@ -145,8 +145,9 @@ def test_the_published_p_value_fails_close_to_one():
 
 @given(
     counts=st.tuples(st.integers(1, 40), st.integers(0, 40), st.integers(0, 40)),
-    epsilon=st.floats(0, 5), delta=st.sampled_from([0.0, 1e-5, 1e-2]),
-)  # fmt: skip
+    epsilon=st.floats(0, 5),
+    delta=st.sampled_from([0.0, 1e-5, 1e-2]),
+)
 def test_the_published_p_value_by_enumeration(counts, epsilon, delta):
     c, v, more = counts
     v, m = min(v, c), c + more
@@ -159,8 +160,10 @@ def test_the_published_p_value_by_enumeration(counts, epsilon, delta):
 
 @given(
     counts=st.tuples(st.integers(1, 300), st.integers(0, 300), st.integers(0, 300)),
-    epsilon=st.floats(0, 3), step=st.floats(0, 1), delta=st.sampled_from([0.0, 1e-5, 1e-2]),
-)  # fmt: skip
+    epsilon=st.floats(0, 3),
+    step=st.floats(0, 1),
+    delta=st.sampled_from([0.0, 1e-5, 1e-2]),
+)
 def test_p_values_grow_with_epsilon_and_delta(counts, epsilon, step, delta):
     c, v, more = counts
     seen = Guessed(c + more, c, min(v, c))
@@ -187,9 +190,12 @@ def least_by_linear_programming(seen, epsilon, delta, level):
         limits += [hits - e * misses, e * hits - misses]  # the two lines of the (ε, δ) curve
         right_sides += [m * delta, m * (delta - 1 + e)]
     solved = scipy.optimize.linprog(
-        np.ones(c + 1), A_ub=np.array(limits, dtype=float), b_ub=right_sides,
-        A_eq=[[float(k >= v) for k in range(c + 1)]], b_eq=[level],
-    )  # fmt: skip
+        np.ones(c + 1),
+        A_ub=np.array(limits, dtype=float),
+        b_ub=right_sides,
+        A_eq=[[float(k >= v) for k in range(c + 1)]],
+        b_eq=[level],
+    )
     return solved.fun if solved.status == 0 else math.inf
 
 
@@ -284,8 +290,10 @@ def test_the_example_of_the_paper():
 def test_the_published_term_costs_power():
     rng = np.random.default_rng(0)
     scores = rng.normal(2, 1, 5000), rng.normal(0, 1, 5010)
-    found = {t: lower_bound(*scores, delta=1e-4, method=Steinke(delta_term=t)).epsilon
-             for t in ("exact", "published")}  # fmt: skip
+    found = {
+        t: lower_bound(*scores, delta=1e-4, method=Steinke(delta_term=t)).epsilon
+        for t in ("exact", "published")
+    }
     assert found["published"] < found["exact"]
 
 

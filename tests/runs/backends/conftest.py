@@ -12,10 +12,15 @@ from dprime.runs.backends import Here, Processes, Ray
 def local_ray():
     ray = pytest.importorskip("ray")
     ray.init(  # the GPU is there by name only: it can be lent, not used
-        address="local", num_cpus=2, num_gpus=1, include_dashboard=False, log_to_driver=False,
-        logging_level="ERROR", configure_logging=False,
+        address="local",
+        num_cpus=2,
+        num_gpus=1,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+        configure_logging=False,
         runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
-    )  # fmt: skip
+    )
     yield ray
     ray.shutdown()
 

@@ -69,7 +69,7 @@ class Band(Estimator):
     name: ClassVar[str] = "band"
     whole_curve: ClassVar[bool] = True
 
-    def _reached(
+    def reached(
         self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
     ) -> Reached:
         points = [

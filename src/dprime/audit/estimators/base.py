@@ -125,8 +125,9 @@ class Estimator(ABC):
 
     def __post_init__(self) -> None:
         for option in fields(self):
-            if (value := getattr(self, option.name)) != option.default:
-                option.metadata["check"](option.name, value)
+            value, check = getattr(self, option.name), option.metadata.get("check")
+            if check is not None and value != option.default:
+                check(option.name, value)
 
     def bound(
         self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
@@ -136,17 +137,17 @@ class Estimator(ABC):
         A method that chooses a threshold chooses it for the `metric`; the `seed` splits the trials
         into those that choose and those that count.
         """
-        reached, rests = self._reached(scores, metric, delta, 1.0 - confidence, seed)
+        what, rests = self.reached(scores, metric, delta, 1.0 - confidence, seed)
         lost = max((scores.inside == -math.inf).sum(), (scores.outside == math.inf).sum())
         known = {"trials": scores.sizes, "counted": scores.sizes, "lost": int(lost), **rests}
-        if isinstance(reached, float):
-            return LowerBound(self.name, confidence, delta, reached, None, **known)
-        curve = LowerCurve(reached, confidence, self.name)
+        if isinstance(what, float):
+            return LowerBound(self.name, confidence, delta, what, None, **known)
+        curve = LowerCurve(what, confidence, self.name)
         epsilon = Reading("epsilon", {"delta": delta}).value(curve)
         return LowerBound(self.name, confidence, delta, epsilon, curve, **known)
 
     @abstractmethod
-    def _reached(
+    def reached(
         self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
     ) -> Reached:
         """The curve that was reached but for a probability of alpha, or an epsilon only."""

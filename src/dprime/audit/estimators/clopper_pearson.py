@@ -68,7 +68,7 @@ class AtThreshold(Estimator):
     )
     held_out: float = field(default=HELD_OUT, metadata=checked(validate.inner_probability))
 
-    def _reached(
+    def reached(
         self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
     ) -> Reached:
         threshold, counted = self.threshold, scores

@@ -59,7 +59,7 @@ class GaussianScores(Estimator):
     name: ClassVar[str] = "gaussian"
     whole_curve: ClassVar[bool] = True
 
-    def _reached(
+    def reached(
         self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
     ) -> Reached:
         rests = {"assumption": ASSUMPTION, "objection": objection(scores), "assumes": "gaussian"}

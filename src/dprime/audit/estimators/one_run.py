@@ -146,7 +146,7 @@ class FromCanaries(Estimator):
 
     one_run: ClassVar[bool] = True
 
-    def _reached(
+    def reached(
         self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
     ) -> Reached:
         reached, rests = self._rejected(guess(scores, self.guesses), delta, AGREEING * alpha)

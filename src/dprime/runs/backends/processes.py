@@ -119,7 +119,7 @@ def _serve(pipe: Connection, packed: bytes, name: str, limit: float) -> None:
         work = None
         while (task := pipe.recv()) is not None:
             try:
-                work = work or pickle.loads(packed)
+                work = pickle.loads(packed) if work is None else work
             except Exception as error:  # whatever a module of the user's own may raise
                 reason = f"The work cannot be had in another process: {describe(error)}"
                 pipe.send(Outcome(task, End.UNFIT, None, reason, worker=name))
