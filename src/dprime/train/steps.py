@@ -260,6 +260,13 @@ def differing_gradients(
     return tuple(parts[-1].clipped(place, clip_norm, like) for place in places)
 
 
+def distance(differing: tuple[Tensor, ...]) -> Tensor:
+    """How far they move the sum: ‖g(x)‖ for add-remove and zero-out, ‖g(x) − g(x′)‖ for replace."""
+    first, *second = differing
+    norms: Tensor = (first - second[0] if second else first).double().norm(dim=1)
+    return norms
+
+
 class Observer:
     """Sees a training. Derive from it and write the methods that you need.
 
