@@ -19,7 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from dprime.train.batches import Records
 from dprime.train.layers import Change, LayerTrace, norms_of, weighted
 from dprime.train.losses import Loss, OwnRows, named_loss
-from dprime.train.network import Gradients, Network, Parameter, hooks_of
+from dprime.train.network import Network, Parameter, RecordGradients, hooks_of
 
 Weights = dict[str, Tensor]
 
@@ -98,10 +98,10 @@ class Functional(Network):
 
     def gradients(
         self, weights: Tensor, records: Records, y: Tensor, loss: str | Loss
-    ) -> Gradients:
+    ) -> RecordGradients:
         found, losses = self._derivatives(weights, records.x, y, loss, argnums=0)
         whole = Parameter("all", torch.Size([self.size]), 0)
-        return Gradients(losses, [(ExplicitTrace(found), (whole,))])
+        return RecordGradients(losses, [(ExplicitTrace(found), (whole,))])
 
     def _derivatives(
         self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss, argnums: int
