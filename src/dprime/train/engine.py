@@ -100,7 +100,7 @@ def train(
     >>> bool(done.accuracy(digits.test).min() > 0.8)
     True
     """
-    records = TrainingData.of(data)
+    records = TrainingData.alone(data) if isinstance(data, Dataset) else data
     count = _count(trials, records)
     sampler = Sampler(records, training.sample_rate, compute.place)
     network = network_of(model, sampler.x, sampler.y, training.loss)

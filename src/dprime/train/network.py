@@ -207,7 +207,9 @@ class Layered(Network):
 
     def numbers_kept(self, x: Tensor) -> int:
         first = self.stages[0].apply
-        return first.numbers_kept(x) if isinstance(first, Conv2d | NormalisedConv2d) else 0
+        if not isinstance(first, Conv2d | NormalisedConv2d):
+            return 0
+        return sum(part.numel() for part in first.prepared(x[None]))
 
 
 def layered(model: nn.Module) -> Layered | None:

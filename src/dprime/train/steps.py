@@ -205,15 +205,16 @@ class Step(StepContext):
     @property
     def losses(self) -> Tensor:
         """The loss of each record in the batch [trial, place]; `mask` has the places that count."""
-        return torch.cat([part.losses for part in self._in_order()], dim=1)
+        return self._in_order("losses")
 
     @property
     def norms(self) -> Tensor:
         """The norm of every record's gradient before clipping [trial, place]."""
-        return torch.cat([part.norms for part in self._in_order()], dim=1)
+        return self._in_order("norms")
 
-    def _in_order(self) -> list[Part]:
-        return sorted(self.parts, key=lambda part: part.start)
+    def _in_order(self, name: str) -> Tensor:
+        parts = sorted(self.parts, key=lambda part: part.start)
+        return torch.cat([getattr(part, name) for part in parts], dim=1)
 
     @property
     def mask(self) -> Tensor:
