@@ -31,7 +31,6 @@ def test_two_worlds_wherever_the_differing_records_stand(pair, place):
     assert np.array_equal(data.dataset("out").records, outside)
     assert data.size == data.expected == len(inside)
     assert adjacency is None or np.array_equal(data.union.records[data.first], X)
-    assert TrainingData.of(data) is data
 
 
 def test_adding_a_record_is_removing_it_from_the_other_side():

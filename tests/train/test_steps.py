@@ -112,7 +112,7 @@ def test_watching_changes_nothing():
 
 def test_an_observer_that_asks_for_nothing_costs_no_norms(monkeypatch):
     """Without clipping nobody needs norms, so none are made until an observer asks."""
-    monkeypatch.setattr("dprime.train.network.Gradients.norms", lambda self: 1 / 0)
+    monkeypatch.setattr("dprime.train.network.RecordGradients.norms", lambda self: 1 / 0)
     bare = {"clip_norm": None, "noise_multiplier": 0.0}
     trained(SMALL, Observer(), **bare)
     with pytest.raises(ZeroDivisionError):

@@ -86,7 +86,7 @@ def gather(x: Tensor, rows: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class DrawnBatch:
     """The records of one step, those in which the worlds differ side by side."""
 
     sampler: Sampler = field(repr=False)
@@ -168,7 +168,7 @@ class Sampler:
 
     def batch(
         self, streams: Streams, step: int, in_world: Tensor, members: Tensor | None = None
-    ) -> Batch:
+    ) -> DrawnBatch:
         """The batch of a step, of trials in these worlds [trial].
 
         `members` are the records that each trial has [trial, record]; None for all of them.
@@ -182,10 +182,10 @@ class Sampler:
         before, own, after = drawn.tensor_split([self.first, self.first + 1], dim=1)
         presence = torch.stack([in_world, ~in_world], dim=1)[:, : self.differing] & own
         if self.shares_records:
-            return Batch(self, torch.cat([before, presence, after], dim=1).float(), self.first)
+            return DrawnBatch(self, torch.cat([before, presence, after], dim=1).float(), self.first)
         return self._gathered(torch.cat([before, after], dim=1), presence)
 
-    def _gathered(self, drawn: Tensor, presence: Tensor) -> Batch:
+    def _gathered(self, drawn: Tensor, presence: Tensor) -> DrawnBatch:
         """Each trial's own records side by side, filled up to the longest batch.
 
         The differing records stand at one place for all trials, as far along as in all records.
@@ -203,4 +203,4 @@ class Sampler:
         own = slice(at, at + self.differing)
         rows[:, own] = self.first + torch.arange(self.differing, device=drawn.device)
         mask[:, own] = presence.float()
-        return Batch(self, mask, at, rows)
+        return DrawnBatch(self, mask, at, rows)

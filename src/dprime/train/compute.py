@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -85,16 +85,13 @@ def each(
         return
     with one_thread(), ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(work, task) for task in tasks]
-        unfinished: object = futures
         try:
-            _, unfinished = wait(futures, return_when=FIRST_EXCEPTION)
-        finally:
-            if unfinished:
-                stopped.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-        for future in futures:
-            if not future.cancelled():
+            for future in as_completed(futures):
                 future.result()
+        except BaseException:
+            stopped.set()
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 @contextlib.contextmanager

@@ -62,7 +62,7 @@ class Conv2d(LayerRule):
         axes = zip(shape, self.sides, self.kernel, self.stride, self.dilation, strict=True)
         return [(n + 2 * side - d * (k - 1) - 1) // s + 1 for n, side, k, s, d in axes]
 
-    def cut(self, x: Tensor) -> tuple[Tensor]:
+    def prepared(self, x: Tensor) -> tuple[Tensor]:
         """The windows [R, n, positions, kernel kernel in]."""
         pixels = x.flatten(0, 1).permute(0, 2, 3, 1).contiguous()
         top, left = self.sides
@@ -70,9 +70,6 @@ class Conv2d(LayerRule):
             pixels = F.pad(pixels, (0, 0, left, left, top, top))
         windows: Tensor = Windows.apply(pixels, self)  # type: ignore[no-untyped-call]
         return (windows.view(*x.shape[:2], -1, math.prod(windows.shape[3:])),)
-
-    def numbers_kept(self, x: Tensor) -> int:
-        return math.prod(self.positions(*x.shape[2:])) * math.prod(self.kernel) * x.shape[1]
 
     def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
         """[R, n, out, H', W'] from x [R or 1, n, in, H, W]."""
@@ -85,7 +82,7 @@ class Conv2d(LayerRule):
             y: Tensor = Convolved.apply(x, *weights, self)  # type: ignore[no-untyped-call]
             direct = partial(self._sums, x.detach(), weights[0])
         else:
-            (made,) = records.made(self.cut)
+            (made,) = records.made(self.prepared)
             kernel = weights[0].permute(0, 1, 3, 4, 2).reshape(R, outputs, -1).mT  # as windows are
             cut = made.flatten(1, 2).expand(R, -1, -1)
             y = torch.baddbmm(weights[1][:, None, :], cut, kernel) if self.bias else cut @ kernel
@@ -97,7 +94,7 @@ class Conv2d(LayerRule):
             return sums.view(R, outputs, *self.kernel, inputs).permute(0, 1, 4, 2, 3)
 
         def windows() -> Tensor:
-            return own.made(self.cut)[0] if made is None else made.detach()
+            return own.made(self.prepared)[0] if made is None else made.detach()
 
         trace = AffineTrace(windows, probe, self.bias, unpack, direct=direct)
         return probe.unflatten(2, places).permute(0, 1, 4, 2, 3), trace

@@ -36,11 +36,6 @@ class TrainingData:
     probability: float | NDArray[np.float64] = 1.0
 
     @classmethod
-    def of(cls, data: Dataset | TrainingData) -> TrainingData:
-        """A data set as what every trial trains on; anything else as it is."""
-        return cls(data) if isinstance(data, Dataset) else data
-
-    @classmethod
     def alone(cls, dataset: Dataset) -> TrainingData:
         """One world only, for trainings that nobody is asked to tell apart."""
         return cls(dataset)

@@ -48,6 +48,7 @@ from dprime.train.steps import (
     Summands,
     clip_factors,
     differing_gradients,
+    distance,
 )
 from dprime.train.streams import Purpose, Streams
 
@@ -99,7 +100,7 @@ def train(
     >>> bool(done.accuracy(digits.test).min() > 0.8)
     True
     """
-    records = TrainingData.of(data)
+    records = TrainingData.alone(data) if isinstance(data, Dataset) else data
     count = _count(trials, records)
     sampler = Sampler(records, training.sample_rate, compute.place)
     network = network_of(model, sampler.x, sampler.y, training.loss)
@@ -286,7 +287,5 @@ def _sigma(summands: Summands, parts: Sequence[Part], crafted: tuple[Tensor, ...
     gradients = crafted
     if gradients is None:
         gradients = differing_gradients(parts, summands.batch, training.clip_norm, like)
-    # add-remove, zero-out: LS = ‖g(x)‖, GS = C; replace: LS = ‖g(x) − g(x′)‖, GS = 2C
-    change = gradients[0] if len(gradients) == 1 else gradients[0] - gradients[1]
-    sensitivity: Tensor = change.double().norm(dim=1)
-    return sensitivity * (training.sigma / (len(gradients) * training.clip_norm))
+    # GS = C for add-remove and zero-out, 2C for replace
+    return distance(gradients) * (training.sigma / (len(gradients) * training.clip_norm))

@@ -19,7 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from dprime.train.batches import Records
 from dprime.train.layers import Change, LayerTrace, norms_of, weighted
 from dprime.train.losses import Loss, OwnRows, named_loss
-from dprime.train.network import Gradients, Network, Parameter, hooks_of
+from dprime.train.network import Network, Parameter, RecordGradients, hooks_of
 
 Weights = dict[str, Tensor]
 
@@ -59,13 +59,12 @@ class Functional(Network):
         super().__init__(model)
         self.words = words
         # A weight can be tied to several places; a layer that is used twice counts as one place.
-        canonical = {id(weight): name for name, weight in model.named_parameters()}
-        trained = {parameter.name: parameter for parameter in self.parameters}
+        trained = {id(w): name for name, w in model.named_parameters() if w.requires_grad}
         self._places = {
-            name: trained[canonical[id(weight)]]
+            name: trained[id(weight)]
             for path, module in model.named_modules()
             for name, weight in module.named_parameters(path, recurse=False)
-            if canonical[id(weight)] in trained
+            if weight.requires_grad
         }
         self._forgets = all(_is_pytorchs_own(module) for module in model.modules())
 
@@ -73,19 +72,15 @@ class Functional(Network):
         """The model as it was given; its trained weights are not copied."""
         if self._forgets:
             return self.model
-        trained = {parameter.name for parameter in self.parameters}
-        weights = {
-            id(w): nn.Parameter(w.detach())  # the same numbers, but nothing that hangs on the old
-            for name, w in self.model.named_parameters()
-            if name in trained
-        }
-        return copy.deepcopy(self.model, weights)
+        trained = [weight for weight in self.model.parameters() if weight.requires_grad]
+        # The same numbers, but nothing that hangs on the old weights.
+        return copy.deepcopy(self.model, {id(w): nn.Parameter(w.detach()) for w in trained})
 
     def _named(self, weights: Tensor) -> Weights:
         return {parameter.name: parameter.view(weights) for parameter in self.parameters}
 
     def _call(self, model: nn.Module, weights: Weights, x: Tensor) -> Tensor:
-        named = {place: weights[parameter.name] for place, parameter in self._places.items()}
+        named = {place: weights[name] for place, name in self._places.items()}
         inputs = x.long() if self.words else x
         # MATH is the only attention that vmap does not loop over
         with sdpa_kernel(SDPBackend.MATH), OwnRows():
@@ -103,10 +98,10 @@ class Functional(Network):
 
     def gradients(
         self, weights: Tensor, records: Records, y: Tensor, loss: str | Loss
-    ) -> Gradients:
+    ) -> RecordGradients:
         found, losses = self._derivatives(weights, records.x, y, loss, argnums=0)
         whole = Parameter("all", torch.Size([self.size]), 0)
-        return Gradients(losses, [(ExplicitTrace(found), (whole,))])
+        return RecordGradients(losses, [(ExplicitTrace(found), (whole,))])
 
     def _derivatives(
         self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss, argnums: int

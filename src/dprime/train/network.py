@@ -77,7 +77,7 @@ def parameters_of(model: nn.Module) -> tuple[Parameter, ...]:
 Traced = tuple[LayerTrace, tuple[Parameter, ...]]  # a layer's trace of a pass, and its weights
 
 
-class Gradients:
+class RecordGradients:
     """Those of a chunk of records, of which only norms and weighted sums are made, from traces."""
 
     def __init__(self, losses: Tensor, traces: Sequence[Traced]) -> None:
@@ -92,15 +92,15 @@ class Gradients:
         for trace, parameters in self._traces:
             trace.add_weighted(c, [parameter.view(into) for parameter in parameters])
 
-    def only(self, records: slice) -> Gradients:
+    def only(self, records: slice) -> RecordGradients:
         return self._changed(lambda x: x[:, records])
 
-    def without(self, lost: Tensor) -> Gradients:
+    def without(self, lost: Tensor) -> RecordGradients:
         return self._changed(partial(without, lost=lost))
 
-    def _changed(self, change: Change) -> Gradients:
+    def _changed(self, change: Change) -> RecordGradients:
         traces = [(trace.changed(change), parameters) for trace, parameters in self._traces]
-        return Gradients(change(self.losses), traces)
+        return RecordGradients(change(self.losses), traces)
 
 
 class Network(ABC):
@@ -133,7 +133,7 @@ class Network(ABC):
     @abstractmethod
     def gradients(
         self, weights: Tensor, records: Records, y: Tensor, loss: str | Loss
-    ) -> Gradients:
+    ) -> RecordGradients:
         """The gradients of records [trial or 1, record, ...] with labels y [trial or 1, record]."""
 
     @abstractmethod
@@ -189,14 +189,14 @@ class Layered(Network):
 
     def gradients(
         self, weights: Tensor, records: Records, y: Tensor, loss: str | Loss
-    ) -> Gradients:
+    ) -> RecordGradients:
         with torch.enable_grad():
             outputs, _, traces = self._forward(weights, records)
             losses = per_trial(loss, outputs, y)
             errors = torch.autograd.grad(losses.sum(), [trace.probe for trace, _ in traces])
         for (trace, _), error in zip(traces, errors, strict=True):
             trace.error, trace.probe = error, trace.probe.detach()
-        return Gradients(losses.detach(), traces)
+        return RecordGradients(losses.detach(), traces)
 
     @torch.no_grad()
     def numbers_per_record(self, x: Tensor) -> int:
@@ -207,7 +207,9 @@ class Layered(Network):
 
     def numbers_kept(self, x: Tensor) -> int:
         first = self.stages[0].apply
-        return first.numbers_kept(x) if isinstance(first, Conv2d | NormalisedConv2d) else 0
+        if not isinstance(first, Conv2d | NormalisedConv2d):
+            return 0
+        return sum(part.numel() for part in first.prepared(x[None]))
 
 
 def layered(model: nn.Module) -> Layered | None:

@@ -14,7 +14,6 @@ what the normalisation adds. Neither u nor its error is ever in memory.
 from __future__ import annotations
 
 import copy
-import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -229,7 +228,7 @@ class NormalisedConv2d(LayerRule):
     def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
         """[R, n, out, H', W'] from x [R or 1, n, in, H, W]."""
         kernel, *bias, gamma, beta = weights
-        m = Moments(*records.made(self._moments))
+        m = Moments(*records.made(self.prepared))
         W = kernel.permute(0, 3, 4, 2, 1).flatten(1, 3)[:, None]  # [R, 1, k, out]
         gamma, beta = gamma[:, None, None, :], beta[:, None, None, :]
         level = m.mean @ W  # [R, n, 1, out]
@@ -245,14 +244,10 @@ class NormalisedConv2d(LayerRule):
         trace = NormalisedTrace(self, m, probe, W, gamma, scale, offset)
         return probe.unflatten(2, places).permute(0, 1, 4, 2, 3), trace
 
-    def _moments(self, x: Tensor) -> Moments:
-        parts = [Moments.of(*self.conv.cut(part)) for part in x.split(CHUNK, 1)]
+    def prepared(self, x: Tensor) -> Moments:
+        parts = [Moments.of(*self.conv.prepared(part)) for part in x.split(CHUNK, 1)]
         same = zip(*parts, strict=True)
         return parts[0] if len(parts) == 1 else Moments(*(torch.cat(each, 1) for each in same))
-
-    def numbers_kept(self, x: Tensor) -> int:
-        k = math.prod(self.conv.kernel) * x.shape[1]
-        return self.conv.numbers_kept(x) // k * (k + 1) + k + k * k
 
 
 def shared_product(a: Tensor, b: Tensor) -> Tensor:

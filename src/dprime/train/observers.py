@@ -10,7 +10,7 @@ from torch import Tensor
 from dprime import validate
 from dprime.data.dataset import Dataset
 from dprime.train import evaluate
-from dprime.train.steps import EngineContext, Observer, Step, StepContext
+from dprime.train.steps import EngineContext, Observer, Step, StepContext, distance
 
 Numbers = NDArray[np.float64]
 NONE: Numbers = np.zeros((0, 0))
@@ -23,8 +23,7 @@ class LikelihoodRatio(Observer):
     adds the logarithm of how much likelier the sum is in world `in` than in world `out`.
     """
 
-    logs = NONE
-    """L after every step [trial, step], or after the last one [trial, 1]."""
+    logs = NONE  # L after every step [trial, step], or after the last one [trial, 1]
 
     def __init__(self, *, every_step: bool = False) -> None:
         self.every_step = every_step
@@ -73,21 +72,17 @@ def log_mixture(rest: Tensor, gradient: Tensor, sigma: Tensor, rate: float) -> T
 class LocalSensitivity(Observer):
     """How much the differing record can move the clipped sum at each step.
 
-    ‖g(x)‖ for add-remove and zero-out, ‖g(x) − g(x′)‖ for replace (Bernau et al. 2021, section
-    5.1).
+    Of Bernau et al. 2021, section 5.1; `norms` are [trial, step].
     """
 
     norms = NONE
-    """[trial, step]."""
 
     def begin(self, run: EngineContext) -> None:
         run.data.check_two_worlds("local sensitivity")
         self.norms = np.zeros((len(run.trials), run.training.steps))
 
     def see(self, step: Step) -> None:
-        first, *second = step.differing
-        change = first - second[0] if second else first
-        self.norms[step.rows, step.index] = change.double().norm(dim=1).cpu().numpy()
+        self.norms[step.rows, step.index] = distance(step.differing).cpu().numpy()
 
 
 class FinalAccuracy(Observer):
@@ -116,15 +111,12 @@ def _accuracy(context: StepContext, dataset: Dataset) -> Numbers:
 class AccuracyEvery(Observer):
     """The accuracy of each trial's model on held-out records after every so many steps.
 
-    And after the last one. Whoever picks the best of these for each trial has looked at the
-    held-out records.
+    And after the last one: `values` are [trial, measurement]. Whoever picks the best of these for
+    each trial has looked at the held-out records.
     """
 
-    after: tuple[int, ...] = ()
-    """The number of steps after which each measurement is made."""
-
+    after: tuple[int, ...] = ()  # the number of steps after which each measurement is made
     values = NONE
-    """The share of records whose class is predicted [trial, measurement]."""
 
     def __init__(self, dataset: Dataset, steps: int) -> None:
         self.dataset = dataset

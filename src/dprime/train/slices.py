@@ -84,13 +84,12 @@ def slice_plan(
 def trials_of_blocks(count: int, block: int, blocks: Sequence[int] | None) -> NDArray[np.int64]:
     """The trials of the blocks that are to be run."""
     total = -(-count // block)
-    if blocks is None:
-        return np.arange(count)
-    for number in blocks:
+    chosen = range(total) if blocks is None else blocks
+    for number in chosen:
         if number not in range(total):
             remedy = f"{count} trials in blocks of {block} make {total}"
             raise validate.invalid_value("blocks", number, f"between 0 and {total - 1}", remedy)
-    return np.concatenate([np.arange(b * block, min((b + 1) * block, count)) for b in blocks])
+    return np.concatenate([np.arange(b * block, min((b + 1) * block, count)) for b in chosen])
 
 
 def rows_of_slices(trials: NDArray[np.int64], block: int, width: int) -> list[slice]:

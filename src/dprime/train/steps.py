@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dprime import validate
-from dprime.train.batches import Batch, Sampler
+from dprime.train.batches import DrawnBatch, Sampler
 from dprime.train.data import TrainingData
-from dprime.train.network import Gradients, Network
+from dprime.train.network import Network, RecordGradients
 from dprime.train.settings import TrainingConfig
 
 Factors = Callable[[Tensor, float], Tensor]  # what to multiply gradients by, from their norms and C
@@ -63,9 +63,9 @@ class Part:
     Their gradients can be let go and made again by `make`, so that only one part need be in memory.
     """
 
-    def __init__(self, make: Callable[[], Gradients], start: int) -> None:
+    def __init__(self, make: Callable[[], RecordGradients], start: int) -> None:
         self._make, self.start = make, start
-        self._gradients: Gradients | None = make()
+        self._gradients: RecordGradients | None = make()
         self.losses = self._gradients.losses
 
     @property
@@ -73,7 +73,7 @@ class Part:
         return self.losses.shape[1]
 
     @property
-    def gradients(self) -> Gradients:
+    def gradients(self) -> RecordGradients:
         return self._gradients or self._make()
 
     @cached_property
@@ -115,11 +115,11 @@ class Summands:
     """The gradients of a batch's records at some weights, so many records at a time."""
 
     run: EngineContext = field(repr=False)
-    batch: Batch
+    batch: DrawnBatch
     weights: Tensor
     records: int
 
-    def gradients(self, start: int, stop: int) -> Gradients:
+    def gradients(self, start: int, stop: int) -> RecordGradients:
         loss = self.run.training.loss
         return self.run.network.gradients(self.weights, *self.batch.part(start, stop), loss)
 
@@ -195,7 +195,7 @@ class Step(StepContext):
     crafted: tuple[Tensor, ...] | None = field(repr=False)  # a canary's gradients, clipped
 
     @property
-    def batch(self) -> Batch:
+    def batch(self) -> DrawnBatch:
         return self.summands.batch
 
     @property
@@ -205,15 +205,16 @@ class Step(StepContext):
     @property
     def losses(self) -> Tensor:
         """The loss of each record in the batch [trial, place]; `mask` has the places that count."""
-        return torch.cat([part.losses for part in self._in_order()], dim=1)
+        return self._in_order("losses")
 
     @property
     def norms(self) -> Tensor:
         """The norm of every record's gradient before clipping [trial, place]."""
-        return torch.cat([part.norms for part in self._in_order()], dim=1)
+        return self._in_order("norms")
 
-    def _in_order(self) -> list[Part]:
-        return sorted(self.parts, key=lambda part: part.start)
+    def _in_order(self, name: str) -> Tensor:
+        parts = sorted(self.parts, key=lambda part: part.start)
+        return torch.cat([getattr(part, name) for part in parts], dim=1)
 
     @property
     def mask(self) -> Tensor:
@@ -252,12 +253,19 @@ class Step(StepContext):
 
 
 def differing_gradients(
-    parts: Sequence[Part], batch: Batch, clip_norm: float | None, like: Tensor
+    parts: Sequence[Part], batch: DrawnBatch, clip_norm: float | None, like: Tensor
 ) -> tuple[Tensor, ...]:
     """The clipped gradients of the records in which the worlds differ: the last part has them."""
     first = batch.first - parts[-1].start if batch.differing else 0
     places = range(first, first + batch.differing)
     return tuple(parts[-1].clipped(place, clip_norm, like) for place in places)
+
+
+def distance(differing: tuple[Tensor, ...]) -> Tensor:
+    """How far they move the sum: ‖g(x)‖ for add-remove and zero-out, ‖g(x) − g(x′)‖ for replace."""
+    first, *second = differing
+    norms: Tensor = (first - second[0] if second else first).double().norm(dim=1)
+    return norms
 
 
 class Observer:
