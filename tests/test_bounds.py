@@ -68,6 +68,8 @@ def test_exact_small_cases():
     assert bounds.epsilon_from_belief(0.9, prior=0.1) == pytest.approx(2 * math.log(9))
     errors = {(0.0, 0.0): math.inf, (0.0, 1.0): 0.0, (0.5, 0.5): 0.0}
     assert {pair: bounds.epsilon_from_error_rates(*pair) for pair in errors} == errors
+    for pair in ((0.01, 0.5), (0.5, 0.01)):
+        assert bounds.epsilon_from_error_rates(*pair) == pytest.approx(math.log(50))
     assert bounds.empirical_epsilon_from_advantage(-0.1, delta=1e-5) == 0.0
     assert bounds.yeom_advantage_from_epsilon(800.0) == pytest.approx(1.0)
     assert bounds.mosaicrown_advantage_from_epsilon(800.0) == pytest.approx(1.0)

@@ -3,7 +3,8 @@ import math
 import dp_accounting as dp
 import pytest
 
-from dprime import DPSGD, Composition, Gaussian, Laplace, from_dp_event, from_opacus_history
+from dprime import DPSGD, Composition, Gaussian, from_dp_event, from_opacus_history
+from dprime.guarantees import ZCDP, Laplace
 from refusals import refuses
 
 SAMPLED = dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(1.0))
@@ -27,6 +28,7 @@ def drawn(count):
     ("event", "mechanism"),
     [
         (dp.SelfComposedDpEvent(SAMPLED, 200), DPSGD(1.0, 0.01, 200)),
+        (dp.SelfComposedDpEvent(dp.ZCDpEvent(0.125, 0.25), 2), ZCDP(0.25, 0.5)),
         (dp.SelfComposedDpEvent(drawn(10), 50), DPSGD(1.0, 0.01, 50, sampling="fixed-size")),
         (
             dp.ComposedDpEvent([

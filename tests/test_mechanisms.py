@@ -53,7 +53,7 @@ class TestContract:
         assert (np.diff(tpr, 2) <= 1e-9).all()
         assert 0 < curve.advantage() < 1
         assert curve.advantage() == pytest.approx((tpr - grid).max(), abs=2e-2)
-        assert curve.reversed().advantage() == pytest.approx(curve.advantage(), abs=1e-9)
+        assert curve.reversed().advantage() == pytest.approx(curve.advantage(), abs=1.5e-15)
 
     def test_it_is_frozen_and_compares_by_value(self, mechanism):
         assert copy.deepcopy(mechanism) == mechanism

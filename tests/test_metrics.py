@@ -93,6 +93,11 @@ def test_every_sentence_is_a_sentence(mu):
         json.dumps(answer.as_json(), allow_nan=False)
 
 
+def test_ceilings_are_rounded_up_and_floors_down():
+    assert "at most 12.35 percentage points" in Reading("advantage").sentence(0.123456)
+    assert "at least 0.1234." in Reading("bayes_security").sentence(0.123456)
+
+
 def test_an_infinite_epsilon_is_said_in_words_and_is_valid_json():
     answer = Reading("epsilon").of(EpsilonDelta(1.0, 0.5).curve())
     assert (answer.value, answer.as_json()["value"]) == (math.inf, None)

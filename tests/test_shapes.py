@@ -86,6 +86,8 @@ def test_delta_is_the_largest_gap_and_epsilon_its_inverse(polygon, epsilon):
     assert delta == pytest.approx(float((tpr - math.exp(epsilon) * fpr).max()), abs=1e-12)
     if delta > 1e-9:
         assert polygon.epsilon(delta) == pytest.approx(epsilon, abs=1e-6)
+    index = polygon.gaussian_mu(1e-4)
+    assert polygon.reversed().gaussian_mu(1e-4) == pytest.approx(index, rel=1e-9)
 
 
 @given(polygon=SAMPLED)
