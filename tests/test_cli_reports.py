@@ -135,7 +135,9 @@ REFUSED = {
 
 @pytest.mark.parametrize("given", REFUSED)
 def test_refused(report, here, given):
-    refused(report("stands.run", *given.replace("BROKEN", str(run("broken"))).split()), REFUSED[given])
+    refused(
+        report("stands.run", *given.replace("BROKEN", str(run("broken"))).split()), REFUSED[given]
+    )
     assert (here / "stands.run").read_bytes() == run("stands").read_bytes()
 
 
