@@ -54,7 +54,7 @@ def add_normal(
     Where σ = 0 a trial is left as it is.
     """
     silent = sigma == 0
-    kept = target[silent]
+    kept = target[silent] if bool(silent.any()) else None
     half = (target.shape[1] + 1) // 2
     bits = _Bits(streams, purpose, step, half)
     mantissa, exponent = torch.frexp(sigma.double()[:, None])
@@ -80,7 +80,8 @@ def add_normal(
                 place = float(fraction[row, column]) + float(strength[top + row]) * number
                 nearest[row, column] = float(scaled[row, column]) + _nearest(place)
             part.copy_(nearest.mul_(spacing[rows]))
-    target[silent] = kept
+    if kept is not None:
+        target[silent] = kept
 
 
 def _polar(radii: Tensor, angles: Tensor) -> tuple[Tensor, Tensor, list[list[int]]]:

@@ -12,6 +12,7 @@ the blocks of 64 bytes, side by side.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections.abc import Sequence
 from enum import IntEnum
@@ -95,7 +96,10 @@ class Streams:
     ) -> None:
         self._secret = check_seed(seed).to_bytes(SEED_BITS // 8, "little")
         self.device = torch.device(device)
-        self._trials = np.array(trials, dtype=np.int64)
+        own = np.array(trials, dtype=np.int64)
+        ends = [0, *(np.flatnonzero(np.diff(own) != 1) + 1).tolist(), len(own)]
+        # Rows and first trial of each run of consecutive ones.
+        self._runs = [(start, stop, int(own[start])) for start, stop in itertools.pairwise(ends)]
 
     def blocks(
         self, purpose: Purpose, step: int, share: int, wanted: slice, rows: slice, part: int = 0
@@ -107,13 +111,15 @@ class Streams:
         """
         key = hashlib.blake2b(bytes([purpose]), key=self._secret, digest_size=32).digest()
         found = []
-        trials = self._trials[rows]
-        for run in np.split(trials, np.flatnonzero(np.diff(trials) != 1) + 1):  # consecutive ones
-            trial, count = int(run[0]), len(run)
+        for start, stop, trial in self._runs:
+            before = max(0, rows.start - start)
+            count = min(stop, rows.stop) - start - before
+            if count <= 0:
+                continue
             # What is wanted of several trials lies within all that they have.
             first, last = (0, count * share) if count > 1 else (wanted.start, wanted.stop)
-            place = key, PARTS * step + part, trial * share + first, last - first
-            made = self._keystream(*place).view(count, -1)
+            counter = (trial + before) * share + first
+            made = self._keystream(key, PARTS * step + part, counter, last - first).view(count, -1)
             own = slice(wanted.start * BLOCK, wanted.stop * BLOCK)
             found.append(made[:, own] if count > 1 else made)
         return found[0] if len(found) == 1 else torch.cat(found)
@@ -136,6 +142,6 @@ class Streams:
 
     def _words(self, count: int, purpose: Purpose, step: int) -> Tensor:
         share = -(-4 * count // BLOCK)
-        rows = slice(0, len(self._trials))
+        rows = slice(0, self._runs[-1][1])
         made = self.blocks(purpose, step, share, slice(0, share), rows)
         return made.view(torch.int32)[:, :count]
