@@ -182,3 +182,5 @@ def test_words_for_numbers_are_short_and_err_to_the_safe_side():
     assert text.percent_down(0.98765) == "98.76 %"
     assert text.one_in(0.015) == "66"  # not 67, which would be less often than the truth
     assert text.round_down(-0.1234, 2) == "-0.13"
+    assert text.safe_digits("noise_multiplier", 1.2345641) == "1.23457"
+    assert text.safe_digits("sample_rate", 0.012345678) == "0.0123456"
