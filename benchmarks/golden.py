@@ -50,7 +50,9 @@ NAMES = """
     dprime.audit: AuditConfig audit begin lower_bound plan_audit=plan record_of rejects
     dprime.audit: Band ClopperPearson Mahloujifar Steinke
     dprime.membership: infer InferenceConfig Recipe frontier draw plan_pool=plan
-    dprime.monitor: Monitor NoiseTails GradientCanaries InputCanaries Attribute AttributeInference
+    dprime.monitor: Monitor NoiseTails
+    dprime.canaries: GradientCanaries InputCanaries
+    dprime.attributes: Attribute AttributeInference
     dprime.canaries.one_run: one_run
     dprime.check: check
     dprime.show: card
