@@ -10,7 +10,7 @@ from opacus.validators import ModuleValidator
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from dprime.check.script import check_script
+from dprime.check.files import check_script
 from dprime.check.source import Source
 from dprime.monitor import Attribute, AttributeInference, Monitor, PrivacyWarning
 from dprime.monitor.checks import mixes
