@@ -10,7 +10,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dprime import DPSGD, Composition, Gaussian, Laplace
 from dprime.check import check, check_description
-from dprime.check.saved import TAILS_UNKNOWN, check_saved
+from dprime.check.saved import check_saved
+from dprime.check.states import TAILS_UNKNOWN
 from dprime.monitor import Ledger, Step
 from dprime.monitor.tails import NoiseTails
 

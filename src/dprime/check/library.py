@@ -9,17 +9,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dprime.check.script import (
-    COPIES,
-    NOTHING,
-    PRIVATE,
-    UNKNOWN,
-    Event,
-    Loop,
-    Place,
-    Value,
-    either,
-)
+from dprime.check.script import COPIES, NOTHING, PRIVATE, UNKNOWN, Event, Loop, Place, Value, either
 
 if TYPE_CHECKING:
     from dprime.check.reading import Reader
@@ -68,23 +58,14 @@ TUNERS = re.compile(
     r"keras_tuner)(\.|$)"
 )
 
-NUMBERS: dict[type, Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Pow: operator.pow,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-}
+OPERATIONS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.USub)
+BY_HAND = (
+    *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv),
+    *(operator.mod, operator.pow, operator.neg),
+)
+NUMBERS: dict[type, Callable[..., Any]] = dict(zip(OPERATIONS, BY_HAND, strict=True))
 ROUNDED: dict[str, Callable[..., Any]] = {
-    "int": int,
-    "float": float,
-    "round": round,
-    "ceil": math.ceil,
-    "floor": math.floor,
+    rule.__name__: rule for rule in (int, float, round, math.ceil, math.floor)
 }
 
 
@@ -114,9 +95,6 @@ def _tried(rule: Callable[..., Any], *given: object) -> object:
         return rule(*given)
     except (ArithmeticError, TypeError, ValueError):
         return UNKNOWN
-
-
-# Attributes, parts, elements.
 
 
 def attribute(base: Value, name: str, place: Place) -> Value:
@@ -227,23 +205,18 @@ def _result(reader: Reader, event: Event, subject: Value, attr: str) -> Value:
         if SHELLS.fullmatch(event.short) and first is not None:
             return first
         made.role, made.of = role_of(event.name), None
-        made.sources = [subject]
-        if SHAPES.fullmatch(event.short):
-            return Value("", event.name, place)
     elif not attr:  # a model, a loss, or something unknown is called
         forward = reader.forward_of(subject)
         made.name = "call"
         made.role = "output" if subject.role == "model" else ""
-        made.sources = [reader.invoke(forward, given, forward.of)] if forward else []
+        made.sources = [reader.invoke(forward, given)] if forward else []
         made.sources += [subject] if subject.role == "criterion" else []
     elif SAME.fullmatch(attr) and subject.role in ("model", "options"):
         return subject
     elif PUTTING.fullmatch(attr):
         subject.sources += given.values()
         subject.items = None
-    elif SHAPES.fullmatch(attr):
-        return Value("", attr, place)
-    return made
+    return Value("", event.name, place) if SHAPES.fullmatch(event.short) else made
 
 
 def _tunes(event: Event, subject: Value) -> bool:
@@ -270,43 +243,34 @@ def _make_private(reader: Reader, event: Event) -> Value | None:
 
 
 def _private(event: Event, given: Value, role: str, reader: Reader) -> Value:
-    if given.role in ("", "import", "parameter"):
+    if given.role in ("", "import"):
         given.role, given.assumed = role, True
-    made = Value(role, given.name, event.place, [], given.arguments, of=given, training=event)
-    made.frame, made.loops = given.frame, reader.loops
+    made = _made(reader, event, role, given.name, [], of=given, training=event)
+    made.arguments, made.frame = given.arguments, given.frame
     return made
+
+
+def _made(
+    reader: Reader, event: Event, role: str, name: str, sources: list[Value], **more: Any
+) -> Value:
+    return Value(role, name, event.place, sources, loops=reader.loops, **more)
 
 
 def _by_hand(reader: Reader, event: Event) -> Value:
     """DPOptimizer and DPDataLoader, made by hand."""
     role = "optimizer" if event.short == "DPOptimizer" else "loader"
     given = event.get("optimizer" if role == "optimizer" else "data_loader", 0)
-    arguments = given.arguments if given is not NOTHING else event.arguments
-    return Value(
-        role,
-        event.name,
-        event.place,
-        [given],
-        arguments,
-        of=given,
-        training=event,
-        loops=reader.loops,
-    )
+    made = _made(reader, event, role, event.name, [given], of=given, training=event)
+    made.arguments = event.arguments if given is NOTHING else given.arguments
+    return made
 
 
 def _copy(reader: Reader, event: Event) -> Value:
     """The same layers (or mended ones) with new parameters."""
-    found = [
-        Value(
-            each.role if event.short == "deepcopy" else "model",
-            event.short,
-            event.place,
-            [each],
-            frame=each.frame,
-            loops=reader.loops,
-        )
-        for each in event.get("module", 0).each
-    ]
+    found = []
+    for each in event.get("module", 0).each:
+        role = each.role if event.short == "deepcopy" else "model"
+        found.append(_made(reader, event, role, event.short, [each], frame=each.frame))
     return either(found or [Value()])
 
 
@@ -314,7 +278,7 @@ def _keep(reader: Reader, event: Event) -> Value | None:
     """`list(loader)` and `cycle(loader)`: the batches of one pass."""
     given = event.get("iterable", 0)
     if any(each.role == "loader" for each in given.each):
-        return Value("kept", event.short, event.place, of=given, loops=reader.loops)
+        return _made(reader, event, "kept", event.short, [], of=given)
     is_same = given is not NOTHING and event.short != "cycle" and event.subject.role == "import"
     return given if is_same else None
 
@@ -338,10 +302,7 @@ def _rounded(reader: Reader, event: Event) -> Value | None:
 def _option(reader: Reader, event: Event) -> None:
     """A parser's options have their defaults as values; switches may be either way."""
     flags = [str(value.constant) for key, value in event.arguments.items() if key in range(9)]
-    long = [flag for flag in flags if flag.startswith("--")] or flags
-    target = (
-        str(event.arguments["dest"].constant) if "dest" in event.arguments else (long or [""])[0]
-    )
+    target = str(event.get("dest").constant or max(flags, key=len, default=""))
     default = event.get("default")
     for each in event.subject.each:
         if default is not NOTHING and not isinstance(default.constant, bool):
@@ -376,7 +337,7 @@ def _schedule(reader: Reader, event: Event) -> None:
     """LambdaNoise: the factor that its function gives."""
     rule = event.get("noise_lambda", 1)
     if rule.role == "function":
-        event.arguments["gamma"] = reader.invoke(rule, {0: Value()}, rule.of)
+        event.arguments["gamma"] = reader.invoke(rule, {0: Value()})
 
 
 def _prepare(reader: Reader, event: Event) -> Value | None:
@@ -402,14 +363,9 @@ HANDLERS: dict[str, Callable[[Reader, Event], Value | None]] = {
 """What calls give that need more than the table; the table decides where they give nothing."""
 
 
-# Sizes.
-
 SIZES = {
-    "MNIST": (60_000, 10_000),
-    "FashionMNIST": (60_000, 10_000),
-    "KMNIST": (60_000, 10_000),
-    "CIFAR10": (50_000, 10_000),
-    "CIFAR100": (50_000, 10_000),
+    **dict.fromkeys(("MNIST", "FashionMNIST", "KMNIST"), (60_000, 10_000)),
+    **dict.fromkeys(("CIFAR10", "CIFAR100"), (50_000, 10_000)),
     "SVHN": (73_257, 26_032),
 }
 """Records for training and for testing in torchvision's data sets."""

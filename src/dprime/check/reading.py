@@ -69,7 +69,7 @@ class Reader(Names):
         found, before = self.forward_of(network), list(self.events)
         if found is None:
             return NOTHING
-        made = self.invoke(found, {place: Value("batch", "batch") for place in range(8)}, found.of)
+        made = self.invoke(found, {place: Value("batch", "batch") for place in range(8)})
         self.events[:] = before
         return made
 
@@ -210,8 +210,6 @@ class Reader(Names):
         elif not frame.is_class:
             self._functions += [made] * is_own
 
-    # Calls.
-
     def _call(self, node: ast.Call, frame: Frame) -> Value:
         """Follow a call into the script, or note it and ask the library what it gives."""
         if isinstance(node.func, ast.Name) and node.func.id == "super":
@@ -229,7 +227,7 @@ class Reader(Names):
             if found is not None and found.role == "class":
                 made.append(self._instantiate(found, arguments))
             elif found is not None and found.role == "function":
-                made.append(self.invoke(found, arguments, found.of))
+                made.append(self.invoke(found, arguments))
             else:
                 called.append((each, attr) if found is None else (found, ""))
         if called:
@@ -273,7 +271,7 @@ class Reader(Names):
         if node in self._active or len(self._active) >= DEEPEST:
             return Value("", "recursive", function.place, list(given.values()))
         self._entered.add(node)
-        frame = Frame(outside.source, outside, owner)
+        frame = Frame(outside.source, outside, owner or function.of)
         self._parameters(node, given, frame)
         self._active.append(node)
         if isinstance(node, ast.Lambda):
@@ -317,7 +315,7 @@ class Reader(Names):
         self._instances.setdefault(cls, made)
         start = self.member(made, "__init__")
         if start is not None and start.role == "function":
-            self.invoke(start, given, made)
+            self.invoke(start, given)
         else:
             self.env |= {(made, str(name)): each for name, each in given.items()}  # a dataclass
             made.sources += given.values()
@@ -328,10 +326,8 @@ class Reader(Names):
         given = [each for value in event.arguments.values() for each in value.behind()]
         before, self.loops = self.loops, (*self.loops, Loop(event.place, event.subject, "tuner"))
         for function in (each for each in given if each.role == "function"):
-            self.invoke(function, {}, function.of)
+            self.invoke(function, {})
         self.loops = before
-
-    # Expressions.
 
     def value(self, node: ast.expr, frame: Frame) -> Value:
         """What an expression stands for."""
@@ -388,7 +384,7 @@ class Reader(Names):
         found = self.attribute(base, name, frame.at(node))
         decorators = getattr(found.node, "decorator_list", ())
         if found.of and any("property" in ast.unparse(each) for each in decorators):
-            return self.invoke(found, {}, found.of)
+            return self.invoke(found, {})
         return found
 
     def _comprehension(self, node: Comprehension, frame: Frame) -> Value:

@@ -13,22 +13,21 @@ from typing import Any
 from dprime import text, validate
 from dprime.check.files import ZIP
 from dprime.check.report import Finding, Reading, Report, Risk
-from dprime.check.rules.accounting import too_large
 from dprime.check.rules.updates import LARGE_NORM
+from dprime.check.states import (
+    TAILS_UNKNOWN,
+    certified,
+    check_state,
+    delta_findings,
+    saved_run,
+    void,
+)
 from dprime.interop import from_opacus_history, gdp_epsilon
 from dprime.mechanisms import ADJACENCIES, DPSGD, SAMPLINGS, Composition, Mechanism
-from dprime.metrics import profile, risk_profile
 from dprime.monitor.ledger import Ledger
-from dprime.monitor.tails import NoiseEnds, with_tails
 
 History = list[tuple[float, float, int]]
 """Noise, rate and steps, as an Opacus accountant counts them."""
-
-LOOKED_FOR = ("DP101", "DP201", "DP307", "DP408", "DP409", "DP413", "DP501", "DP502", "DP601")
-"""What a saved run can show."""
-
-SHOWN = ("advantage", "epsilon")
-"""Of all metrics, those that a check shows."""
 
 KEYS = (
     *("noise_multiplier", "sample_rate", "batch_size", "records", "steps", "epochs", "delta"),
@@ -39,55 +38,6 @@ KEYS = (
 
 USUAL_ADJACENCY = "zero-out"
 """With Poisson batches Opacus computes rate, divisor and steps from the number of records."""
-
-READABLE = ("DPSGD", "Gaussian")
-"""Mechanisms beside a monitor's steps that are made again from their description."""
-
-TAILS_UNKNOWN = (
-    "The file does not say whether Opacus' secure_mode was on: the tails that PyTorch's own noise "
-    "lacks are not in the numbers."
-)
-SAVE_AGAIN = "save Monitor.state_dict() again"
-
-
-def certified(about: str, mechanism: Mechanism, adjacency: str, delta: float | None) -> Risk:
-    """The risk of a mechanism; it refuses what cannot be certified.
-
-    >>> from dprime import DPSGD
-    >>> risk = certified("one run", DPSGD(1.0, 0.01, 2000), "add-remove", 1e-5)
-    >>> [round(answer.value, 3) for answer in risk.answers]
-    [0.226, 2.584]
-    """
-    curve = mechanism.curve(adjacency)
-    answers = risk_profile(curve, profile(delta=1e-5 if delta is None else delta))
-    return Risk(about, mechanism, adjacency, tuple(a for a in answers if a.name in SHOWN))
-
-
-def _report(
-    path: str,
-    found: Iterable[Finding],
-    reading: Reading,
-    unclear: Iterable[str] = (),
-    *,
-    monitored: bool = False,
-) -> Report:
-    return Report(
-        path, "saved run", tuple(found), reading=reading, unclear=tuple(unclear),
-        looked_for=LOOKED_FOR, monitored=monitored,
-    )  # fmt: skip
-
-
-def _void(found: Iterable[Finding]) -> Reading | None:
-    """What stands in place of a number where there is an error."""
-    codes = sorted({each.code for each in found if each.rule.severity == "error"})
-    return Reading(missing=(f"a run without errors ({', '.join(codes)})",)) if codes else None
-
-
-def _delta_findings(delta: float | None, records: int | None) -> Iterator[Finding]:
-    judged = None if delta is None else too_large(delta, records)
-    if judged is not None:
-        yield Finding(judged[0], None, judged[1])
-
 
 # Descriptions.
 
@@ -110,10 +60,12 @@ def check_description(
         validate.one_of(f"key in {path}", key, KEYS)
     run = _Run({**values}, records, delta)
     found = [*run.findings()]
-    void = _void(each for each in found if each.code != "DP101")
+    reading = void(each for each in found if each.code != "DP101")
     if "history" in values and run.sampling != "poisson":
-        void = Reading(missing=("Poisson batches: a history is of no others",))
-    return _report(path, found, void or Reading(tuple(run.risks())), run.about_rate())
+        reading = Reading(missing=("Poisson batches: a history is of no others",))
+    reading = reading or Reading(tuple(run.risks()))
+    about = tuple(run.about_rate())
+    return saved_run(path, findings=tuple(found), reading=reading, unclear=about)
 
 
 class _Run:
@@ -153,7 +105,7 @@ class _Run:
             yield Finding("DP408", None, "noise_multiplier is 0.")
         if self.history is not None:
             yield from history_findings(self.history, self.values.get("mechanism"), self.delta)
-        yield from _delta_findings(self.delta, self.records)
+        yield from delta_findings(self.delta, self.records)
         if self.runs > 1:
             sentence = f"The run is one of {self.runs:,} on the same data."
             yield Finding("DP601", None, sentence)
@@ -193,10 +145,8 @@ class _Run:
         if self.records is None:
             raise validate.invalid_input("records", "missing", "given with batch_size", "add it")
         if size > self.records:
-            raise validate.invalid_input(
-                "batch_size", f"{size:,} for {self.records:,}", "at most the number of records",
-                "mend one of the two",
-            )  # fmt: skip
+            more, most = f"{size:,} for {self.records:,}", "at most the number of records"
+            raise validate.invalid_input("batch_size", more, most, "mend one of the two")
         if not self._rounded():
             return size / self.records
         # A loader may leave out a last batch that is not full: more passes in as many steps.
@@ -285,10 +235,9 @@ def read_saved(path: Path, start: bytes) -> object:
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception:  # whatever torch raises: the file is not what it should be
-        raise validate.invalid_input(
-            str(path), "of another kind", "a checkpoint of plain values and tensors",
-            "save state_dicts, not objects; the accountant's is enough",
-        ) from None  # fmt: skip
+        wanted = "a checkpoint of plain values and tensors"
+        remedy = "save state_dicts, not objects; the accountant's is enough"
+        raise validate.invalid_input(str(path), "of another kind", wanted, remedy) from None
 
 
 def check_saved(
@@ -296,7 +245,7 @@ def check_saved(
 ) -> Report:
     """Judge a checkpoint, a monitor's state, or a description."""
     if isinstance(values, Mapping) and "ledger" in values:
-        return _check_state(path, values, records, delta)
+        return check_state(path, values, records, delta)
     if not path.endswith(".json") and isinstance(values, Mapping) and "history" not in values:
         return _check_checkpoint(path, values, records, delta)
     return check_description(path, values, records=records, delta=delta)
@@ -325,27 +274,25 @@ def _check_checkpoint(
     history = checked_history(accountant["history"]) if accountant is not None else []
     monitor = _part(saved, "ledger", "adjacency")
     if monitor:
-        report = _check_state(path, monitor, records, delta)
+        report = check_state(path, monitor, records, delta)
         more = [*_contradictions(saved, history, Ledger.from_state(monitor["ledger"]))]
-        reading = _void(more) or report.reading
-        return replace(report, findings=(*report.findings, *more), reading=reading)
+        whole = void(more) or report.reading
+        return replace(report, findings=(*report.findings, *more), reading=whole)
     if accountant is None:
-        return _report(
-            path, [Finding("DP409", None, "The checkpoint has no accountant.")], Reading()
-        )
+        finding = Finding("DP409", None, "The checkpoint has no accountant.")
+        return saved_run(path, findings=(finding,))
     findings = [
         *history_findings(history, accountant["mechanism"], delta),
         *_contradictions(saved, history, None),
-        *_delta_findings(delta, records),
+        *delta_findings(delta, records),
     ]
-    reading = _void(findings) or Reading((
-        certified(
-            "the steps that the accountant counted", from_opacus_history(history), USUAL_ADJACENCY,
-            delta,
-        ),
-    ))  # fmt: skip
+    reading = void(findings)
+    if reading is None:
+        about, mechanism = "the steps that the accountant counted", from_opacus_history(history)
+        reading = Reading((certified(about, mechanism, USUAL_ADJACENCY, delta),))
     unknown = "An accountant does not tell whether its batches were Poisson."
-    return _report(path, findings, reading, (unknown, TAILS_UNKNOWN))
+    unclear = (unknown, TAILS_UNKNOWN)
+    return saved_run(path, findings=tuple(findings), reading=reading, unclear=unclear)
 
 
 def _contradictions(
@@ -368,82 +315,3 @@ def _contradictions(
     if ledger is not None and counted > seen:
         sentence = f"The accountant counted {counted:,} steps, the monitor saw {seen:,}."
         yield Finding("DP409", None, sentence)
-
-
-# States of a monitor.
-
-
-def _check_state(
-    path: str, state: Mapping[str, Any], records: int | None, delta: float | None
-) -> Report:
-    """Judge what `Monitor.state_dict()` gave."""
-    ledger = _ledger(path, state)
-    found = [*_delta_findings(delta, records)]
-    reason = next((step.reason for step, _ in ledger.entries if step.reason), "")
-    reading = Reading()
-    if not ledger.steps:
-        found.append(Finding("DP409", None, "The monitor has seen no step."))
-    elif reason:
-        found.append(Finding("DP408", None, f"No guarantee covers the run: {reason}."))
-        reading = Reading(missing=("steps that a guarantee covers",))
-    else:
-        reading = _reading(path, ledger, state, delta)
-    if any(step.sampling != "poisson" for step, _ in ledger.entries):
-        found.append(Finding("DP101", None, "Steps were taken on batches that are not Poisson."))
-    unclear = [f"The monitor warned: {each}" for each in state.get("warnings", ())]
-    unclear += [] if "noise" in state else [TAILS_UNKNOWN]
-    return _report(path, found, reading, unclear, monitored=True)
-
-
-def _damaged(path: str, what: str) -> validate.InputError:
-    return validate.invalid_input(path, f"damaged ({what})", "a monitor's state", SAVE_AGAIN)
-
-
-def _ledger(path: str, state: Mapping[str, Any]) -> Ledger:
-    try:
-        validate.one_of("adjacency", state.get("adjacency"), ADJACENCIES)
-        return Ledger.from_state(state["ledger"])
-    except (TypeError, KeyError, IndexError):
-        raise validate.invalid_input(path, "another", "a monitor's state", SAVE_AGAIN) from None
-    except validate.InputError as error:
-        raise _damaged(path, str(error).rstrip(".")) from None
-
-
-def _reading(path: str, ledger: Ledger, state: Mapping[str, Any], delta: float | None) -> Reading:
-    """The risk of the steps together with all that the monitor was told of besides."""
-    besides = state.get("besides", [])
-    if not isinstance(besides, list | tuple) or not all(isinstance(e, Mapping) for e in besides):
-        raise _damaged(path, "its besides")
-    names = [str(described.get("name", "unnamed")) for described in besides]
-    if len(names) > 1:
-        names = [f"{place}. {name}" for place, name in enumerate(names, 1)]
-    others = [_mechanism(described) for described in besides]
-    unread = [name for name, other in zip(names, others, strict=True) if other is None]
-    if unread:
-        what = f"the cost of what read the data besides the steps ({', '.join(unread)})"
-        return Reading(missing=(what,))
-    about = "the steps that the monitor saw"
-    if names:
-        about += f" and what read the data besides them ({', '.join(names)})"
-    mechanism = ledger.mechanism(*(other for other in others if other is not None))
-    if "noise" in state:
-        try:
-            ends = NoiseEnds.from_state(state["noise"])
-        except (TypeError, ValueError, KeyError):
-            raise _damaged(path, "its noise") from None
-        mechanism = with_tails(mechanism, ledger, ends)
-    assert mechanism is not None
-    try:
-        return Reading((certified(about, mechanism, state["adjacency"], delta),))
-    except validate.InputError as error:
-        return Reading(missing=(f"parameters that can be certified ({str(error).rstrip('.')})",))
-
-
-def _mechanism(described: Mapping[str, Any]) -> Mechanism | None:
-    """The mechanism of a description; None where it cannot be read, or is not complete."""
-    try:
-        made = Mechanism.from_dict(described) if described.get("name") in READABLE else None
-    except ValueError:
-        return None
-    whole = made is not None and {*made.to_dict()} == {*described} and not made.free_parameters()
-    return made if whole else None
