@@ -231,6 +231,7 @@ def test_a_comment_sets_a_finding_aside_and_the_report_says_so(examine):
 
 
 def test_reading_ends(examine, monkeypatch):
+    assert codes(examine(f"{USUAL}words = text{'.strip()' * 60}\n")) == []
     assert codes(examine(f"{USUAL}def f(n):\n    return f(n - 1)\nf(3)\n")) == []
     with pytest.raises(ValueError, match="must be a"):
         examine("x = " + "-" * 30_000 + "1\n")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections import ChainMap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dprime.check import library
-from dprime.check.script import Event, Loop, Place, Value, either
+from dprime.check.script import Event, Loop, Place, Value
 from dprime.check.source import Source, read_source
 
 INSTALLED = ("torch", "torchvision", "opacus", "numpy", "sklearn", "pandas", "transformers")
@@ -41,7 +42,7 @@ class Names:
         self.tests: tuple[ast.expr, ...] = ()
         self.path: tuple[tuple[int, int], ...] = ()
         self.entry = 0
-        self.env: dict[tuple[Any, str], Value] = {}
+        self.env: ChainMap[tuple[Any, str], Value] = ChainMap()
         self._unset: dict[tuple[Any, str], Value] = {}
         self._modules: dict[Path, Frame] = {}
 
@@ -169,11 +170,3 @@ def classes(cls: Value) -> list[Value]:
     for each in found:
         found += [base for base in each.sources if base.role == "class" and base not in found]
     return found
-
-
-def joined(start: dict[Any, Value], other: dict[Any, Value]) -> None:
-    """From here on, either of two branches was taken."""
-    for key, value in other.items():
-        held = start.get(key)
-        if held is not value:
-            start[key] = value if held is None else either([value, held])

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dprime.check import library
-from dprime.check.names import Frame, Names, classes, joined
+from dprime.check.names import Frame, Names, classes
 from dprime.check.script import NOTHING, PRIVATE, UNKNOWN, Event, Loop, Script, Value, either
 from dprime.check.source import Source
 
@@ -67,9 +67,8 @@ class Reader(Names):
     def _forward(self, network: Value) -> Value:
         """What `forward` makes of a batch."""
         found, before = self.forward_of(network), list(self.events)
-        if found is None:
-            return NOTHING
-        made = self.invoke(found, {place: Value("batch", "batch") for place in range(8)})
+        rows: Arguments = {place: Value("batch", "batch") for place in range(8)}
+        made = NOTHING if found is None else self.invoke(found, rows)
         self.events[:] = before
         return made
 
@@ -161,22 +160,21 @@ class Reader(Names):
         return self._arms([node.body, node.orelse], node, frame)
 
     def _decide(self, node: ast.If | ast.While, frame: Frame) -> Value:
-        test = self.value(node.test, frame)
-        self.note("decide", "", node, frame.at(node), test)
-        return test
+        return self.note("decide", "", node, frame.at(node), self.value(node.test, frame)).subject
 
     def _arms(self, bodies: Sequence[list[ast.stmt]], node: ast.stmt, frame: Frame) -> bool:
         """Read each body from the same start; whether all of them leave."""
         start, tests, path = self.env, self.tests, self.path
         ends = []
         for arm, body in enumerate(bodies):
-            self.env, self.path = dict(start), (*path, (id(node), arm))
+            self.env, self.path = start.new_child(), (*path, (id(node), arm))
             self.tests = (*tests, node.test) if isinstance(node, ast.If) else tests
             if not self.block(body, frame):
-                ends.append(self.env)
-        self.tests, self.path, self.env = tests, path, ends[0] if ends else start
-        for end in ends[1:]:
-            joined(self.env, end)
+                ends.append(self.env.maps[0])
+        self.tests, self.path, self.env = tests, path, start
+        for key in dict.fromkeys(key for end in ends for key in end):
+            held = [end.get(key) or start.get(key) for end in ends]
+            start[key] = either(value for value in held if value is not None)
         return not ends
 
     def _inside(self, loop: Loop, body: list[ast.stmt], frame: Frame) -> None:
@@ -214,9 +212,8 @@ class Reader(Names):
         """Follow a call into the script, or note it and ask the library what it gives."""
         if isinstance(node.func, ast.Name) and node.func.id == "super":
             return self._super(frame)
-        subject, attr = self.value(node.func, frame), ""
-        if isinstance(node.func, ast.Attribute):
-            subject, attr = self.value(node.func.value, frame), node.func.attr
+        whole = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+        subject, attr = self.value(whole, frame), getattr(node.func, "attr", "")
         arguments = self._arguments(node, frame)
         made: list[Value] = []
         called: list[tuple[Value, str]] = []
@@ -224,12 +221,11 @@ class Reader(Names):
             found = self.member(each, attr) if attr else each
             if attr in PRIVATE and each.role == "engine":
                 found = None  # an engine of one's own on top of Opacus'
-            if found is not None and found.role == "class":
-                made.append(self._instantiate(found, arguments))
-            elif found is not None and found.role == "function":
-                made.append(self.invoke(found, arguments))
-            else:
-                called.append((each, attr) if found is None else (found, ""))
+            for target in (each,) if found is None else found.each:
+                if found is not None and target.role in ("function", "class"):
+                    made.append(self.invoke(target, arguments))
+                else:
+                    called.append((target, attr if found is None else ""))
         if called:
             joint, attr = either(each for each, _ in called), called[0][1]
             name = f"{joint.name}.{attr}".rstrip(".") if joint.role == "import" else attr
@@ -264,7 +260,11 @@ class Reader(Names):
         return found
 
     def invoke(self, function: Value, given: Arguments, owner: Value | None = None) -> Value:
-        """Follow a call into a function of the script; what it may return."""
+        """Follow a call into a function or a class of the script; what it may return."""
+        if function.either:
+            return either(self.invoke(each, given, owner) for each in function.each)
+        if function.role == "class":
+            return self._instantiate(function, given)
         node, outside = function.node, function.frame
         assert isinstance(node, Function)
         assert isinstance(outside, Frame)
@@ -323,10 +323,10 @@ class Reader(Names):
 
     def tune(self, event: Event) -> None:
         """A library calls the functions that it is given, many times."""
-        given = [each for value in event.arguments.values() for each in value.behind()]
         before, self.loops = self.loops, (*self.loops, Loop(event.place, event.subject, "tuner"))
-        for function in (each for each in given if each.role == "function"):
-            self.invoke(function, {})
+        for each in list(Value(sources=list(event.arguments.values())).behind()):
+            if each.role == "function" and not each.either:
+                self.invoke(each, {})
         self.loops = before
 
     def value(self, node: ast.expr, frame: Frame) -> Value:

@@ -291,6 +291,12 @@ class Script:
         return found
 
     @cached_property
+    def all_losses(self) -> Value:
+        """What every loss of a batch is made of, where there is a private training."""
+        losses = [loss for _, loss in self.losses if loss.batches]
+        return Value("list", "list", sources=losses if self.trainings else [])
+
+    @cached_property
     def training_losses(self) -> list[tuple[Event, Value]]:
         """Those in the loop of a private step."""
         around = [step.loops for step in self.private_steps]

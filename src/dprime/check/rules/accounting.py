@@ -11,17 +11,10 @@ from dprime.check.rules.tuning import born_in
 from dprime.check.rules.updates import batch_clipped
 from dprime.check.script import NOTHING, Event, Found, Place, Script, Value
 
-OTHERS = {
-    "tensorflow_privacy": "TensorFlow Privacy",
-    "jax_privacy": "JAX Privacy",
-    "dp_accounting": "dp_accounting",
-    "diffprivlib": "diffprivlib",
-    "fastDP": "fastDP",
-    "private_transformers": "private-transformers",
-    "private_vision": "private_vision",
-    "pyvacy": "PyVacy",
-    "objax.privacy": "Objax",
-}
+OTHERS = (
+    *("tensorflow_privacy", "jax_privacy", "dp_accounting", "diffprivlib", "objax.privacy"),
+    *("fastDP", "private_transformers", "private_vision", "pyvacy"),
+)
 """Libraries for private training that this check does not read."""
 
 
@@ -39,7 +32,7 @@ def _nothing_private(script: Script) -> Found:
     ]
     why = ""
     if used:
-        why = f": this check reads Opacus, not {OTHERS[used[0]]}"
+        why = f": this check reads Opacus, not {used[0]}"
     elif _attached(script):
         why = ": attach() belongs to Opacus before 1.0"
     elif script.engines:
@@ -54,7 +47,7 @@ def _nothing_private(script: Script) -> Found:
     remedy="Call make_private, and train with what it returns.",
 )
 def _unused_engine(script: Script) -> Found:
-    if _unused(script) and not _has_training(script):
+    if not _has_training(script) and _unused(script):
         what = "A PrivacyEngine is made, but make_private is not called in this file."
         yield script.engines[0], what
 
@@ -75,8 +68,9 @@ def _unused(script: Script) -> bool:
     """Whether there are engines, and every one stays in this file."""
     calls = [e for e in script.events if e.kind == "call" and e.subject.role != "engine"]
     given = [value for event in calls for value in event.arguments.values()]
-    handed = any(e.role == "engine" for each in [*given, *script.returned] for e in each.behind())
-    return bool(script.engines) and not handed and not _attached(script)
+    handed = Value(sources=[*given, *script.returned]).behind()
+    engines = bool(script.engines) and not _attached(script)
+    return engines and not any(each.role == "engine" for each in handed)
 
 
 def _loads(script: Script) -> dict[str, Event]:

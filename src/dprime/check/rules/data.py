@@ -113,12 +113,9 @@ def records(data: Value) -> object:
 def _multiplied(script: Script) -> Found:
     if any(event.own_engine or event.get("batch_first").is_(False) for event in script.trainings):
         return
-    losses = dict.fromkeys(loss for _, loss in script.losses if loss.from_batch)
-    for loss in losses if script.trainings else ():
-        for given in private_inputs(loss):
-            for each in given.behind():
-                if _joined(each) or _several_rows(each):
-                    yield each, "The model is given several rows for each record of the batch."
+    for each in private_inputs(script).behind():
+        if _joined(each) or _several_rows(each):
+            yield each, "The model is given several rows for each record of the batch."
 
 
 def _several_rows(value: Value) -> bool:

@@ -120,21 +120,19 @@ def _across(script: Script) -> Found:
     for network in dict.fromkeys(part for model in given for part in model.parts()):
         for each in _crossing(script.forward(network), linear=False):
             yield each, f"forward takes {_called(each)} across the records of the batch."
-    losses = dict.fromkeys(loss for _, loss in script.losses if loss.batches)
-    for loss in losses if script.trainings else ():
-        for each in _crossing(loss, linear=True):
-            if each.from_batch:
-                yield each, "The loss has a number that is taken across the records of the batch."
-        for given_to in private_inputs(loss):
-            for each in _crossing(given_to, linear=False):
-                yield each, "The model's input has a number that is taken across the batch."
+    for each in _crossing(script.all_losses, linear=True):
+        if each.from_batch:
+            yield each, "The loss has a number that is taken across the records of the batch."
+    for each in _crossing(private_inputs(script), linear=False):
+        yield each, "The model's input has a number that is taken across the batch."
 
 
-def private_inputs(loss: Value) -> Iterator[Value]:
-    """What the private model is given for a loss."""
-    for each in loss.behind():
-        if each.role == "output" and each.of is not None and each.of.private and each.from_batch:
-            yield from each.arguments.values()
+def private_inputs(script: Script) -> Value:
+    """What the private model is given for all losses."""
+    outputs = [e for e in script.all_losses.behind() if e.role == "output" and e.of is not None]
+    private = [each for each in outputs if each.of is not None and each.of.private]
+    given = [value for each in private for value in each.arguments.values() if value.from_batch]
+    return Value("list", "list", sources=given)
 
 
 def _crossing(value: Value, *, linear: bool) -> Iterator[Value]:
