@@ -329,11 +329,17 @@ def _delta(script: Script) -> Found:
         for each in given.each:
             above, below = each.sources if each.name == "Div" else (NOTHING, NOTHING)
             loaders = [o.of for o in below.each if o.role == "len" and o.of is not None]
-            sizes = [
-                o.get("batch_size", 1) for held in loaders for o in held.each if o.role == "loader"
-            ]
-            if (above.number or 0) >= 1 and sizes and not any(size.number == 1 for size in sizes):
+            if (above.number or 0) >= 1 and any(
+                _in_batches(o) for held in loaders for o in held.each
+            ):
                 yield event, "δ is one over the number of batches, which is more than 1/N."
+
+
+def _in_batches(loader: Value) -> bool:
+    """Whether it is a loader whose batches have more than one record."""
+    size = loader.root.get("batch_size", 1)
+    one = size.number == 1 or (size is NOTHING and not loader.root.assumed)
+    return loader.role == "loader" and not one
 
 
 @warning(
