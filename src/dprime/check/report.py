@@ -48,10 +48,9 @@ RULES: dict[str, Rule] = {}
 """All rules by code."""
 
 
-def rule(
-    severity: Severity, code: str, title: str, *, why: str, remedy: str
-) -> Callable[[Find], Find]:
-    """Make a rule of the function that finds a mistake."""
+def rule(severity: Severity, name: str, *, why: str, remedy: str) -> Callable[[Find], Find]:
+    """Make a rule of the function that finds a mistake; its name is "DP101: title"."""
+    code, _, title = name.partition(": ")
 
     def register(find: Find) -> Find:
         RULES[code] = Rule(code, severity, title, why, remedy, find)

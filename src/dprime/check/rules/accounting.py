@@ -19,8 +19,7 @@ OTHERS = (
 
 
 @warning(
-    "DP001",
-    "no private training",
+    "DP001: no private training",
     why="Nothing in this file makes a training private in a way that this check can read.",
     remedy="Give the script that calls Opacus' make_private.",
 )
@@ -41,8 +40,7 @@ def _nothing_private(script: Script) -> Found:
 
 
 @error(
-    "DP002",
-    "engine without make_private",
+    "DP002: engine without make_private",
     why="An engine alone changes nothing: gradients are neither clipped nor noised.",
     remedy="Call make_private, and train with what it returns.",
 )
@@ -90,8 +88,7 @@ def _loads(script: Script) -> dict[str, Event]:
 
 
 @error(
-    "DP401",
-    "training goes on, the count starts again",
+    "DP401: training goes on, the count starts again",
     why="The steps before the checkpoint have spent privacy that the new accountant does not know.",
     remedy="Save and load with privacy_engine.save_checkpoint and load_checkpoint, or load the "
     "accountant's state_dict too.",
@@ -104,8 +101,7 @@ def _resumed(script: Script) -> Found:
 
 
 @note(
-    "DP402",
-    "training starts from saved weights",
+    "DP402: training starts from saved weights",
     why="If they were trained on the same people's data, what that revealed is not counted here.",
     remedy="Where they come from the same data, load the accountant's state too; public weights "
     "are fine.",
@@ -117,8 +113,7 @@ def _weights(script: Script) -> Found:
 
 
 @error(
-    "DP403",
-    "a new engine for the same model",
+    "DP403: a new engine for the same model",
     why="Each engine counts only its own steps, so the ε that it reports leaves out the others.",
     remedy="Make one PrivacyEngine, before the loop, for the whole training.",
 )
@@ -141,8 +136,7 @@ def _new_engine(script: Script) -> Found:
 
 
 @warning(
-    "DP404",
-    "ε is read before the training",
+    "DP404: ε is read before the training",
     why="At that time nothing has been counted: the number says nothing about the model.",
     remedy="Call get_epsilon after the last step.",
 )
@@ -153,8 +147,7 @@ def _too_early(script: Script) -> Found:
 
 
 @error(
-    "DP405",
-    "the accountant's hook is replaced",
+    "DP405: the accountant's hook is replaced",
     why="An optimizer has one step hook, and Opacus' accountant counts in it: with another, no "
     "step is counted.",
     remedy="Keep the accountant's hook, and call your own code after step().",
@@ -168,8 +161,7 @@ def _hook(script: Script) -> Found:
 
 
 @error(
-    "DP406",
-    "the accountant's history is changed",
+    "DP406: the accountant's history is changed",
     why="Steps that were taken cannot be taken back: what they revealed stays revealed.",
     remedy="Leave the accountant and its history alone; use a new engine only for other data.",
 )
@@ -196,8 +188,7 @@ def _noise_schedules(script: Script) -> list[Event]:
 
 
 @warning(
-    "DP407",
-    "the noise is changed during the training",
+    "DP407: the noise is changed during the training",
     why="Opacus counts the new value from the next step on, but an ε that was planned or stated "
     "for the first one no longer holds.",
     remedy="Use a scheduler of opacus.schedulers, and read ε after the last step.",
@@ -209,8 +200,7 @@ def _noise_changed(script: Script) -> Found:
 
 
 @error(
-    "DP408",
-    "no noise",
+    "DP408: no noise",
     why="Without noise every record can show itself, whatever the clipping.",
     remedy="Give a noise multiplier above 0; dprime choose finds the one that keeps a risk.",
 )
@@ -227,8 +217,7 @@ def _no_noise(script: Script) -> Found:
 
 
 @error(
-    "DP409",
-    "steps that were not counted",
+    "DP409: steps that were not counted",
     why="What those steps revealed is missing from the reported ε.",
     remedy="Train with the optimizer that make_private returned, and save its accountant at the "
     "end.",
@@ -239,8 +228,7 @@ def _not_counted(script: Script) -> Found:
 
 
 @error(
-    "DP411",
-    "more epochs than the noise was chosen for",
+    "DP411: more epochs than the noise was chosen for",
     why="make_private_with_epsilon chooses the noise for the epochs that it is given; each epoch "
     "more spends more than the target.",
     remedy="Give epochs= the number of epochs that the training really has.",
@@ -264,8 +252,7 @@ def _epochs(step: Event, event: Event) -> float | None:
 
 
 @warning(
-    "DP412",
-    "a target ε with a noise that changes",
+    "DP412: a target ε with a noise that changes",
     why="make_private_with_epsilon chooses one noise for the whole training; where a schedule "
     "lowers it, more than the target is spent.",
     remedy="Give the noise to make_private yourself, and read ε after the last step.",
@@ -276,8 +263,7 @@ def _planned(script: Script) -> Found:
 
 
 @warning(
-    "DP413",
-    "an accountant that can be too low",
+    "DP413: an accountant that can be too low",
     why='accountant="gdp" takes the limit of infinitely many small steps for the training. The '
     "noise that it chooses for ε = 3 (rate 0.01, 1,000 steps, δ = 1e-5) has ε = 3.886.",
     remedy='Use accountant="prv" (the default) or "rdp", or let dprime risk or dprime.monitor '
@@ -317,8 +303,7 @@ def _judged(script: Script, code: str) -> Found:
 
 
 @warning(
-    "DP501",
-    "δ above 1/N",
+    "DP501: δ above 1/N",
     why="A training that publishes one whole record out of N keeps δ = 1/N: such a δ promises "
     "nobody anything.",
     remedy="Choose δ well below 1/N, for example 1/(10 N).",
@@ -343,8 +328,7 @@ def _in_batches(loader: Value) -> bool:
 
 
 @warning(
-    "DP502",
-    "a large δ",
+    "DP502: a large δ",
     why="δ is the chance that the promise of ε may fail altogether, for every record.",
     remedy="Choose δ well below one over the number of records.",
 )

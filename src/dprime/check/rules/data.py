@@ -21,8 +21,7 @@ LIMITS = ("min", "max", "amin", "amax", "ptp")
 
 
 @warning(
-    "DP801",
-    "statistics of the training data",
+    "DP801: statistics of the training data",
     why="A mean, a scale or a vocabulary taken from the records is published with the model, and "
     "no noise was added to it.",
     remedy="Take it from public data or from known limits, or compute it privately and compose.",
@@ -74,8 +73,7 @@ def _training_data(script: Script) -> set[Value]:
 
 
 @warning(
-    "DP802",
-    "records that are there more than once",
+    "DP802: records that are there more than once",
     why="The guarantee is for one record; whoever has several copies in the data is protected "
     "less.",
     remedy="Keep each record once and augment it when it is drawn, or certify with dprime risk "
@@ -104,8 +102,7 @@ def records(data: Value) -> object:
 
 
 @warning(
-    "DP803",
-    "several rows of a batch for one record",
+    "DP803: several rows of a batch for one record",
     why="Each row is clipped for itself, so a record with four rows does four times what the noise "
     "is made for.",
     remedy="Give the model one row for each record, and augment when a record is drawn.",

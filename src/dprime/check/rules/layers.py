@@ -46,8 +46,7 @@ def _mixes(layer: Value) -> bool:
 
 
 @error(
-    "DP201",
-    "normalisation that mixes records",
+    "DP201: normalisation that mixes records",
     why="With batch normalisation each record changes the gradients of all the others in its "
     "batch, so clipping one record's gradient does not bound what that record does.",
     remedy="Call ModuleValidator.fix(model) before the optimizer is made, or use GroupNorm.",
@@ -64,8 +63,7 @@ def _batch_norm(script: Script) -> Found:
 
 
 @warning(
-    "DP202",
-    "perhaps normalisation that mixes records",
+    "DP202: perhaps normalisation that mixes records",
     why="Batch normalisation in the model that is made private would break its clipping.",
     remedy="Make sure that ModuleValidator.fix or GroupNorm is used for the private model.",
 )
@@ -106,8 +104,7 @@ MOVED = re.compile(
 
 
 @warning(
-    "DP203",
-    "a number across the records of a batch",
+    "DP203: a number across the records of a batch",
     why="With it each record changes the gradients of the others, so clipping one record's "
     "gradient does not bound what that record does.",
     remedy="Let inputs, forward and loss compute for each record from that record alone, and "

@@ -26,8 +26,7 @@ def _seeds(script: Script) -> Iterator[tuple[Event, Loop | None]]:
 
 
 @error(
-    "DP701",
-    "the same noise again",
+    "DP701: the same noise again",
     why="A seed that is set anew in the loop repeats the noise, and noise that repeats can be "
     "subtracted.",
     remedy="Seed once, before the training, or not at all.",
@@ -39,8 +38,7 @@ def _repeated_seed(script: Script) -> Found:
 
 
 @note(
-    "DP702",
-    "a fixed seed",
+    "DP702: a fixed seed",
     why="Whoever knows the seed can draw the same noise and subtract it.",
     remedy="For the model that you publish, leave the seed out, or use secure_mode=True.",
 )
@@ -53,8 +51,7 @@ def _fixed_seed(script: Script) -> Found:
 
 
 @note(
-    "DP703",
-    "secure mode is off",
+    "DP703: secure mode is off",
     why=f"{GRID}. They also end at 5.768 standard deviations: at rate 0.01, noise 1 and 1,000 "
     "steps, an output that is impossible without the record has a probability of 2.3e-5 with it, "
     "more than a δ of 1e-5.",

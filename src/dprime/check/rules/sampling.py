@@ -10,8 +10,7 @@ from dprime.check.script import NOTHING, Event, Found, Loop, Script, Value
 
 
 @error(
-    "DP101",
-    "batches are not Poisson",
+    "DP101: batches are not Poisson",
     why="Opacus accounts for every batch as if each record were drawn independently; for shuffled "
     "batches of a fixed size the ε that it reports is not proved, and can be too small.",
     remedy="Leave poisson_sampling at True, or certify the run with dprime risk --sampling shuffle "
@@ -20,15 +19,12 @@ from dprime.check.script import NOTHING, Event, Found, Loop, Script, Value
 def _not_poisson(script: Script) -> Found:
     for event in script.trainings:
         if event.get("poisson_sampling").is_(False) and not event.own_engine:
-            yield (
-                event,
-                "poisson_sampling=False: batches of a fixed size are accounted as Poisson ones.",
-            )
+            what = "batches of a fixed size are accounted as Poisson ones"
+            yield event, f"poisson_sampling=False: {what}."
 
 
 @error(
-    "DP102",
-    "training on another loader",
+    "DP102: training on another loader",
     why="The accountant counts batches drawn by the loader that make_private returned; other "
     "batches hold other records at another rate.",
     remedy="Run the training loop over the loader that make_private returned.",
@@ -61,6 +57,10 @@ def _other_loader(script: Script) -> Found:
 
 
 PLAIN = {"RandomSampler", "SequentialSampler", "DistributedSampler"}
+WEIGH = (
+    "Where classes differ, weigh each record's own loss (reduction='none', times its weight, then "
+    "the mean)."
+)
 
 
 def _samplers(script: Script) -> Iterator[tuple[Event, Value, set[str]]]:
@@ -75,11 +75,9 @@ def _samplers(script: Script) -> Iterator[tuple[Event, Value, set[str]]]:
 
 
 @error(
-    "DP103",
-    "records drawn with weights",
+    "DP103: records drawn with weights",
     why="Records with a larger weight are in more batches than the accountant counts.",
-    remedy="Draw all records alike (Poisson sampling). Where classes differ, weigh each record's "
-    "own loss (reduction='none', times its weight, then the mean).",
+    remedy=f"Draw all records alike (Poisson sampling). {WEIGH}",
 )
 def _weighted(script: Script) -> Found:
     for event, loader, names in _samplers(script):
@@ -89,12 +87,10 @@ def _weighted(script: Script) -> Found:
 
 
 @note(
-    "DP104",
-    "sampler set aside",
+    "DP104: sampler set aside",
     why="Opacus replaces the loader's sampler by Poisson sampling: the guarantee holds, but the "
     "sampler's weights or order have no effect.",
-    remedy="Drop the sampler. Where classes differ, weigh each record's own loss "
-    "(reduction='none', times its weight, then the mean).",
+    remedy=f"Drop the sampler. {WEIGH}",
 )
 def _sampler(script: Script) -> Found:
     for event, loader, names in _samplers(script):
@@ -104,8 +100,7 @@ def _sampler(script: Script) -> Found:
 
 
 @error(
-    "DP105",
-    "accounting by hand for plain batches",
+    "DP105: accounting by hand for plain batches",
     why="The accountant assumes that each record is in a batch independently of the others; a "
     "plain DataLoader cuts the data into batches of a fixed size.",
     remedy="Let make_private or DPDataLoader.from_data_loader make the loader.",
@@ -119,8 +114,7 @@ def _by_hand(script: Script) -> Found:
 
 
 @error(
-    "DP106",
-    "gradients gathered over several batches",
+    "DP106: gradients gathered over several batches",
     why="A record may be in several of the batches and is clipped in each for itself, so it can do "
     "more to the sum than the noise is made for, and than the accountant counts.",
     remedy="Use a larger batch_size, and BatchMemoryManager to cut it to what fits in memory.",
@@ -139,8 +133,7 @@ def _gathered(script: Script) -> Found:
 
 
 @error(
-    "DP107",
-    "one batch for several steps",
+    "DP107: one batch for several steps",
     why="The noise is fresh, but a record of that batch is in every one of these steps, while the "
     "accountant counts each as a batch of its own: drawing at random gains nothing then.",
     remedy="Take one step for each batch that the loader gives; for more steps, run over the "
@@ -206,8 +199,7 @@ def _second(step: Event, depth: int, script: Script) -> Found:
 
 
 @error(
-    "DP108",
-    "a random record in place of an empty batch",
+    "DP108: a random record in place of an empty batch",
     why="A record that is alone in its batch then takes the place of a random one, which moves the "
     "sum by up to two clipping norms; the noise is accounted for one.",
     remedy="Leave rand_on_empty at False.",
@@ -219,8 +211,7 @@ def _random_record(script: Script) -> Found:
 
 
 @error(
-    "DP109",
-    "the rate of the batches is changed",
+    "DP109: the rate of the batches is changed",
     why="The accountant goes on with the rate that the loader had in make_private.",
     remedy="Give the DataLoader the batch_size that is wanted before make_private.",
 )

@@ -18,8 +18,7 @@ KEEPING = {"save", "deepcopy", "save_checkpoint", "state_dict", "save_pretrained
 
 
 @warning(
-    "DP601",
-    "several trainings on the same data",
+    "DP601: several trainings on the same data",
     why="Each run spends privacy, and choosing the best of them reveals something of all: the ε of "
     "one run does not cover that.",
     remedy="Compose all runs (dprime.Composition), tune on public data, or select privately (Liu "
@@ -78,8 +77,7 @@ def _second(event: Event, earlier: Event) -> bool:
 
 
 @warning(
-    "DP602",
-    "a choice by a training metric",
+    "DP602: a choice by a training metric",
     why="The loss on training records is not protected by the noise: stopping or keeping a model "
     "by it reveals something that is not counted.",
     remedy="Fix the number of epochs in advance, or decide by public data.",

@@ -24,8 +24,7 @@ def _given_parts(script: Script, before: Event) -> set[Value]:
 
 
 @error(
-    "DP301",
-    "optimizer of another model",
+    "DP301: optimizer of another model",
     why="Parameters that are not those of the private model have no gradients for each record, so "
     "they are not trained, or trained without protection.",
     remedy="Make the optimizer from the parameters of the very model that make_private gets, after "
@@ -39,11 +38,8 @@ def _other_model(script: Script) -> Found:
             models = _trained(optimizer)
             known = all(each.role == "model" and not each.assumed for each in wanted.each)
             if known and models and not models & made:
-                private = f"the one that is made private in {event.place}"
-                yield (
-                    optimizer,
-                    f"The optimizer holds the parameters of another model than {private}.",
-                )
+                what = f"of another model than the one that is made private in {event.place}"
+                yield optimizer, f"The optimizer holds the parameters {what}."
 
 
 def _plain_steps(script: Script) -> Iterator[Event]:
@@ -63,8 +59,7 @@ def _known_data(loaders: list[Value]) -> set[str]:
 
 
 @error(
-    "DP302",
-    "a second optimizer",
+    "DP302: a second optimizer",
     why="It applies gradients of the private model that are neither clipped nor noised nor "
     "counted.",
     remedy="Train all parameters of the model with the optimizer that make_private returned.",
@@ -79,8 +74,7 @@ def _second_optimizer(script: Script) -> Found:
 
 
 @error(
-    "DP303",
-    "the old optimizer steps",
+    "DP303: the old optimizer steps",
     why="Only the optimizer that make_private returned clips, adds noise and counts; the one that "
     "it was made from applies the bare gradients.",
     remedy="Call step() on the optimizer that make_private returned.",
@@ -92,8 +86,7 @@ def _old_optimizer(script: Script) -> Found:
 
 
 @error(
-    "DP410",
-    "the inner optimizer steps",
+    "DP410: the inner optimizer steps",
     why="original_optimizer is the plain one inside Opacus' own: its step() neither clips nor adds "
     "noise nor counts.",
     remedy="Call step() on the optimizer that make_private returned.",
@@ -137,8 +130,7 @@ def _is_gradient(value: Value) -> bool:
 
 
 @error(
-    "DP304",
-    "batch gradient clipped, not each record's",
+    "DP304: batch gradient clipped, not each record's",
     why="Clipping the sum over a batch does not bound what one record adds to it, so no noise on "
     "it gives a guarantee.",
     remedy="Clip each record's gradient: let Opacus' make_private do the training.",
@@ -165,8 +157,7 @@ CLIPPED_AGAIN = {
 
 
 @note(
-    "DP305",
-    "clipping that is not for privacy",
+    "DP305: clipping that is not for privacy",
     why="Opacus has its own clipping, of each record's gradient: for privacy this call does "
     "neither good nor harm; by default step() sets its result aside, with ghost clipping it "
     "shortens the sum but not the noise, which harms the training.",
@@ -179,8 +170,7 @@ def _clipped_again(script: Script) -> Found:
 
 
 @error(
-    "DP306",
-    "parameters updated by hand",
+    "DP306: parameters updated by hand",
     why="The bare gradient goes into the weights without clipping, noise or accounting.",
     remedy="Leave the update to the optimizer that make_private returned.",
 )
@@ -195,8 +185,7 @@ def _by_hand(script: Script) -> Found:
 
 
 @warning(
-    "DP307",
-    "a clipping norm that clips nothing",
+    "DP307: a clipping norm that clips nothing",
     why="The noise grows with the clipping norm; where the noise multiplier was made small to make "
     "up for it, almost nothing is protected.",
     remedy="Clip at a norm that many gradients reach, often between 0.1 and 10.",
@@ -209,8 +198,7 @@ def _huge_norm(script: Script) -> Found:
 
 
 @warning(
-    "DP308",
-    "adaptive clipping",
+    "DP308: adaptive clipping",
     why="Opacus counts the clipped records of each batch and divides by the batch's true size, "
     "which no published analysis covers with Poisson sampling.",
     remedy='Use clipping="flat" with a fixed max_grad_norm.',
@@ -232,8 +220,7 @@ def _norms(script: Script) -> tuple[list[Event], bool]:
 
 
 @error(
-    "DP309",
-    "the noise follows the norm, the clipping does not",
+    "DP309: the noise follows the norm, the clipping does not",
     why="With ghost clipping and with clipping for each layer, a new max_grad_norm changes the "
     "noise alone: gradients are still clipped to the norm of make_private.",
     remedy="Keep one max_grad_norm, or change it in the default mode (hooks, flat clipping).",
@@ -249,8 +236,7 @@ def _norm_apart(script: Script) -> Found:
 
 
 @warning(
-    "DP310",
-    "the clipping norm is set during the training",
+    "DP310: the clipping norm is set during the training",
     why="A norm that is computed from gradients, weights before the noise or records tells of "
     "them, and nothing counts that.",
     remedy="Fix the norm or its schedule in advance (opacus.schedulers).",
@@ -264,8 +250,7 @@ def _norm_computed(script: Script) -> Found:
 
 
 @error(
-    "DP311",
-    "ghost clipping with a loss of one's own",
+    "DP311: ghost clipping with a loss of one's own",
     why="With ghost clipping it is the criterion that make_private returned that clips; any other "
     "loss gives the gradients to the optimizer as they are.",
     remedy="Compute the loss with the criterion that make_private returned, and call its "
@@ -292,8 +277,7 @@ def past_criterion(script: Script) -> Iterator[tuple[Event, Value, list[Event]]]
 
 
 @error(
-    "DP312",
-    "gradients changed after ghost clipping",
+    "DP312: gradients changed after ghost clipping",
     why="Ghost clipping clips in backward(): what is done to the gradients afterwards is done to "
     "the clipped sum, and the noise need not fit it any more.",
     remedy="Leave the gradients as they are; clip_grad_norm_ with norm 2 and a fixed max_norm is a "
