@@ -219,6 +219,11 @@ class Event(Called):
         return "ghost" in str(self.get("grad_sample_mode").constant)
 
     @property
+    def noiseless(self) -> bool:
+        """Whether this make_private asks for no noise: then nothing else matters."""
+        return self.get("noise_multiplier").number == 0
+
+    @property
     def own_engine(self) -> bool:
         """Whether the engine is of a class of the script, which may count in its own way."""
         return any(each.frame is not None for each in self.subject.each)

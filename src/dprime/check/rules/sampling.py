@@ -18,7 +18,8 @@ from dprime.check.script import NOTHING, Event, Found, Loop, Script, Value
 )
 def _not_poisson(script: Script) -> Found:
     for event in script.trainings:
-        if event.get("poisson_sampling").is_(False) and not event.own_engine:
+        other = event.own_engine or event.noiseless
+        if event.get("poisson_sampling").is_(False) and not other:
             what = "batches of a fixed size are accounted as Poisson ones"
             yield event, f"poisson_sampling=False: {what}."
 

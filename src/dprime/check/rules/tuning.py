@@ -47,7 +47,7 @@ def _retrains(event: Event, loop: Loop) -> bool:
     models = [each for each in event.get("module").each if each.role == "model"]
     engines = [each for each in event.subject.behind() if each.role == "engine"]
     counts_on = engines and not any(born_in(each, loop) for each in engines)
-    if not loop.repeats or counts_on or not models:
+    if not loop.repeats or counts_on or not models or event.noiseless:
         return False
     if any(model.assumed or not born_in(model.root, loop) for model in models):
         return False
