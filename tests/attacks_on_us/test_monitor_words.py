@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from dprime.attributes import Attribute, AttributeInference
-from dprime.check.script import check_script
+from dprime.check.files import check_script
 from dprime.check.source import Source
 from dprime.monitor import Monitor, PrivacyWarning
 from dprime.monitor.checks import mixes

@@ -16,7 +16,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from dprime import DPSGD
-from dprime.check.script import check_script
+from dprime.check.files import check_script
 from dprime.check.source import Source
 from dprime.monitor import Monitor
 from dprime.monitor.tails import NoiseTails

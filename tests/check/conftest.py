@@ -17,11 +17,3 @@ def examine(tmp_path):
         return check(path, **options)
 
     return run
-
-
-@pytest.fixture
-def codes(examine):
-    """The codes that a script made of these parts shows."""
-    return lambda *parts, **options: [
-        finding.code for finding in examine("\n".join(parts), **options).findings
-    ]

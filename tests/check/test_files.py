@@ -1,49 +1,46 @@
-"""Files of every kind, and those that are refused."""
+"""Files of every kind, notebooks, and files that are refused."""
+
+import json
 
 import pytest
 
+from check.usual import LOOP, PRIVATE, START
 from dprime.check import check
 
-
-def test_every_bad_file_is_refused_in_one_sentence(tmp_path):
-    (tmp_path / "empty.py").write_text(" \n")
-    (tmp_path / "noise.bin").write_bytes(bytes(range(256)))
-    (tmp_path / "null.py").write_bytes(b"x = 1\0")
-    (tmp_path / "half.json").write_text('{"steps": ')
-    (tmp_path / "list.json").write_text("[1, 2]")
-    (tmp_path / "list.txt").write_text("1\n")
-    (tmp_path / "words.txt").write_text("import nothing from here\n")
-    (tmp_path / "strange.py").write_text("# -*- coding: nothing -*-\n")
-    (tmp_path / "zip.pt").write_bytes(b"PK\x03\x04 and nothing more")
-    wanted = {
-        "empty.py": "must be a file with something in it, but it is empty",
-        "noise.bin": "must be a text, but it is a binary file of another kind",
-        "null.py": "must be a text, but it is a binary file",
-        "half.json": "must be JSON that can be read, but it is not (Expecting value",
-        "list.json": "must be a JSON object that describes a run",
-        "list.txt": "must be a script, but it is a text of another kind",
-        "words.txt": "must be a script, but it is a text of another kind",
-        "strange.py": "must be a text",
-        "zip.pt": "must be a checkpoint of plain values and tensors",
-        "missing.py": "must be a file, but it is missing",
-        ".": "must be a file, but it is a folder",
-    }
-    for name, words in wanted.items():
-        with pytest.raises(ValueError, match="must be") as refused:
-            check(tmp_path / name)
-        assert words in str(refused.value)
-        assert str(refused.value).count("\n") == 0
+REFUSED = {
+    "empty.py": (b" \n", "must be a file with something in it, but it is empty"),
+    "noise.bin": (bytes(range(256)), "must be a text, but it is a binary file of another kind"),
+    "null.py": (b"x = 1\0", "must be a text, but it is a binary file"),
+    "half.json": (b'{"steps": ', "must be JSON that can be read, but it is not (Expecting value"),
+    "list.json": (b"[1, 2]", "must be a JSON object that describes a run"),
+    "list.txt": (b"1\n", "must be a script, but it is a text of another kind"),
+    "words.txt": (b"import nothing from here\n", "must be a script, but it is a text of another"),
+    "strange.py": (b"# -*- coding: nothing -*-\n", "must be a text"),
+    "half.py": (b"x = 1\ny = (\n", "must be a Python script that can be read, but it is not ("),
+    "zip.pt": (b"PK\x03\x04 and nothing more", "must be a checkpoint of plain values and tensors"),
+    "list.ipynb": (b"[1]", "must be a notebook with cells"),
+    "cell.ipynb": (b'{"cells": [{}]}', "must be a notebook with cells"),
+    "words.ipynb": (b"not json", "must be a notebook with cells"),
+    "missing.py": (None, "must be a file, but it is missing"),
+    ".": (None, "must be a file, but it is a folder"),
+}
 
 
-def test_the_coding_line_is_kept_to(tmp_path):
-    path = tmp_path / "train.py"
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_bad_file_is_refused_in_one_sentence(tmp_path, name):
+    content, words = REFUSED[name]
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match="must be") as refused:
+        check(tmp_path / name)
+    assert words in str(refused.value)
+    assert str(refused.value).count("\n") == 0
+
+
+@pytest.mark.parametrize("name", ["train.py", "train.txt"])
+def test_a_script_may_have_another_ending_and_coding(tmp_path, name):
+    path = tmp_path / name
     path.write_bytes("# -*- coding: latin-1 -*-\n# café\nimport torch\n".encode("latin-1"))
-    assert [finding.code for finding in check(path).findings] == ["DP001"]
-
-
-def test_a_script_may_have_another_ending(tmp_path):
-    path = tmp_path / "train.txt"
-    path.write_text("import torch\n")
     assert [finding.code for finding in check(path).findings] == ["DP001"]
 
 
@@ -53,3 +50,46 @@ def test_options_are_checked(tmp_path, options):
     path.write_text("x = 1")
     with pytest.raises(ValueError, match="must be"):
         check(path, **options)
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    """Check a notebook with these cells of code."""
+
+    def run(*cells):
+        path = tmp_path / "train.ipynb"
+        listed = [{"cell_type": "code", "source": [f"{each}\n"]} for each in cells]
+        path.write_text(json.dumps({"cells": [{"cell_type": "markdown", "source": "#"}, *listed]}))
+        return check(path)
+
+    return run
+
+
+def test_a_notebook_is_read_cell_by_cell(notebook):
+    magic = "%pip install opacus\n!ls\nfiles = !ls\nhelp?\nif files:\n    %matplotlib inline"
+    report = notebook(
+        magic, "%%bash\nfor x in *; do echo $x; done", "%%time\n" + START,
+        PRIVATE.replace("loader = engine", "other = engine"), "y = (", LOOP,
+    )  # fmt: skip
+    (finding,) = report.findings
+    assert (report.kind, finding.code, finding.place) == ("notebook", "DP102", "cell 7, line 3")
+    assert "(cell 7, line 7) runs over" in finding.sentence
+    assert report.unclear == ("Cell 6 is no Python and was left out.",)
+    with pytest.raises(ValueError, match="a notebook with Python in its cells"):
+        notebook("y = (", "1 +")
+
+
+def test_a_mistake_in_another_file_is_named_with_the_file(tmp_path):
+    (tmp_path / "parts").mkdir()
+    text = f"def private(model, optimizer, loader, engine):{PRIVATE}    return model\n"
+    other = text.replace("\nmodel", "\n    model").replace("=1.1", "=0")
+    for comment, codes in (("", ["DP408"]), ("  # dprime: ignore", [])):
+        (tmp_path / "parts" / "made.py").write_text(other.replace("=1.0\n", f"=1.0{comment}\n"))
+        path = tmp_path / "train.py"
+        path.write_text(
+            f"from parts.made import private\n{START}private(model, optimizer, loader, engine)"
+        )
+        report = check(path)
+        assert [finding.code for finding in report.findings] == codes
+        for finding in report.findings:
+            assert (finding.line, finding.place) == (None, "made.py, line 2")

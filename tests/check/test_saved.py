@@ -8,11 +8,15 @@ from opacus import PrivacyEngine
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from dprime import DPSGD
+from dprime import DPSGD, Composition, Gaussian, Laplace
 from dprime.check import check, check_description
 from dprime.check.saved import check_saved
+from dprime.check.states import TAILS_UNKNOWN
+from dprime.monitor import Ledger, StepRecord
+from dprime.monitor.tails import NoiseTails
 
 RUN = {"noise_multiplier": 1.1, "sample_rate": 0.01, "steps": 100}
+LIKE_OPACUS = {"noise_multiplier": 1.1, "batch_size": 256, "records": 60_000, "epochs": 10}
 
 
 def codes(report):
@@ -22,6 +26,10 @@ def codes(report):
 def risk(report):
     (found,) = report.reading.risks
     return found
+
+
+def described(**more):
+    return check_description("run.json", RUN | more)
 
 
 @pytest.mark.parametrize(
@@ -40,37 +48,46 @@ def risk(report):
     ],
 )
 def test_a_description_is_judged(more, expected):
-    report = check_description("run.json", RUN | more)
+    report = described(**more)
     assert codes(report) == expected
     assert report.failed == bool(expected)
+    assert bool(report.reading.risks) == ("DP408" not in expected)
 
 
 def test_the_risk_is_that_of_the_core(tmp_path):
     path = tmp_path / "run.json"
-    run = {"noise_multiplier": 1.1, "batch_size": 256, "records": 60_000, "epochs": 10}
-    path.write_text(json.dumps(run))
+    path.write_text(json.dumps(LIKE_OPACUS))
     report = check(path)
     assert risk(report).mechanism == DPSGD(1.1, 256 / 60_000, 2350)
     assert report.unclear[0].startswith("The rate is batch_size/records")
-    path.write_text(json.dumps(run | {"library": "opacus"}))
+    path.write_text(json.dumps(LIKE_OPACUS | {"library": "opacus"}))
     report = check(path)
     assert risk(report).mechanism == DPSGD(1.1, 1 / 235, 2350)
     assert report.unclear[0].startswith("The rate is one over the number of batches")
     assert risk(check(path, records=1000)).mechanism == DPSGD(1.1, 1 / 4, 40)
-    shuffled = risk(check_description("run.json", RUN | {"sampling": "shuffle"}))
+    shuffled = risk(described(sampling="shuffle"))
     assert (shuffled.adjacency, shuffled.mechanism.sampling) == ("replace", "shuffle")
-    one, all_runs = check_description("run.json", RUN | {"tuning_runs": 7}).reading.risks
+    one, all_runs = described(tuning_runs=7).reading.risks
     assert (one.mechanism.steps, all_runs.mechanism.steps) == (100, 700)
-    assert check_description("run.json", RUN | {"noise_multiplier": 0}).reading.risks == ()
 
 
 def test_every_run_of_shuffled_batches_begins_a_pass():
     """Three runs of a pass and a half are six passes that a record may be met in, not five."""
-    shuffled = RUN | {"sampling": "shuffle", "steps": 15, "sample_rate": 0.1, "tuning_runs": 3}
-    _, all_runs = check_description("run.json", shuffled).reading.risks
-    noise = RUN["noise_multiplier"]
-    curve = all_runs.mechanism.curve("replace")
-    assert curve.d_prime() >= 2 * 6**0.5 / noise * (1 - 1e-12)
+    shuffled = described(sampling="shuffle", steps=15, sample_rate=0.1, tuning_runs=3)
+    curve = shuffled.reading.risks[1].mechanism.curve("replace")
+    assert curve.d_prime() >= 2 * 6**0.5 / RUN["noise_multiplier"] * (1 - 1e-12)
+
+
+def test_a_last_batch_that_is_left_out_makes_more_passes():
+    """99 of 100 records in each step: every step is a pass of its own."""
+    run = {"noise_multiplier": 4.0, "batch_size": 99, "records": 100, "sampling": "shuffle"}
+    whole = DPSGD(4.0, 0.99, 20, sampling="shuffle").curve("replace").advantage()
+    for more, passes in (({}, 20), ({"drop_last": True}, 20), ({"drop_last": False}, 10)):
+        report = check_description("run.json", run | {"steps": 20} | more)
+        found = risk(report).mechanism.curve("replace").advantage()
+        counted = DPSGD(4.0, 1.0, passes).curve("replace").advantage()
+        assert found == pytest.approx(counted)
+        assert (found >= whole) == (passes == 20)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +103,7 @@ def test_every_run_of_shuffled_batches_begins_a_pass():
             {"noise_multiplier": 1, "batch_size": 70, "records": 60, "steps": 3},
             "batch_size must be at most the number of records, but it is 70 for 60",
         ),
+        (LIKE_OPACUS | {"library": "opacus", "drop_last": "yes"}, "drop_last must be true or"),
         (RUN | {"library": "keras"}, "library must be one of"),
         (RUN | {"sampling": "magic"}, "sampling must be one of"),
         (RUN | {"noise_multiplier": -1}, "noise_multiplier must be 0 or more"),
@@ -109,10 +127,10 @@ def trained():
     model = nn.Linear(3, 2)
     with pytest.warns(UserWarning, match="Secure RNG"):
         engine = PrivacyEngine()
-    model, optimizer, loader = engine.make_private(
-        module=model, optimizer=torch.optim.Adam(model.parameters()),
-        data_loader=DataLoader(data, batch_size=8), noise_multiplier=1.0, max_grad_norm=1.0,
-    )  # fmt: skip
+    optimizer = torch.optim.Adam(model.parameters())
+    loader = DataLoader(data, batch_size=8)
+    made = {"module": model, "optimizer": optimizer, "data_loader": loader}
+    model, optimizer, loader = engine.make_private(**made, noise_multiplier=1.0, max_grad_norm=1.0)
     for x, y in loader:
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(x), y).backward()
@@ -125,79 +143,62 @@ pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook:UserWarning")
 
 def test_a_checkpoint_of_opacus_is_read(tmp_path, trained):
     engine, model, optimizer = trained
+    spent = engine.accountant.state_dict()
     engine.save_checkpoint(path=tmp_path / "all.pt", module=model, optimizer=optimizer)
-    torch.save(engine.accountant.state_dict(), tmp_path / "accountant.pt")
-    torch.save(
-        {"epoch": 1, "net": model.state_dict(), "spent": engine.accountant.state_dict()},
-        tmp_path / "own.pt",
-    )
+    torch.save(spent, tmp_path / "accountant.pt")
+    torch.save({"epoch": 1, "net": model.state_dict(), "spent": spent}, tmp_path / "own.pt")
     for name in ("all.pt", "accountant.pt", "own.pt"):
         report = check(tmp_path / name)
         assert codes(report) == []
         assert risk(report).mechanism == DPSGD(1.0, 0.25, 4, public_size=True)
+    torch.save(model, tmp_path / "object.pt")
+    with pytest.raises(ValueError, match="must be a checkpoint of plain values and tensors"):
+        check(tmp_path / "object.pt")
 
 
-def test_a_last_batch_that_is_left_out_makes_more_passes():
-    """99 of 100 records in each step: every step is a pass of its own."""
-    run = {"noise_multiplier": 4.0, "batch_size": 99, "records": 100, "sampling": "shuffle"}
-    whole = DPSGD(4.0, 0.99, 20, sampling="shuffle").curve("replace").advantage()
-    for more, passes in (({}, 20), ({"drop_last": True}, 20), ({"drop_last": False}, 10)):
-        report = check_description("run.json", run | {"steps": 20} | more)
-        found = risk(report).mechanism.curve("replace").advantage()
-        counted = DPSGD(4.0, 1.0, passes).curve("replace").advantage()
-        assert found == pytest.approx(counted)
-        assert (found >= whole) == (passes == 20)
-    with pytest.raises(ValueError, match="drop_last must be true or false"):
-        check_description("run.json", run | {"steps": 20, "drop_last": "yes"})
+def accountant(*history, mechanism="prv"):
+    return {"history": list(history), "mechanism": mechanism}
 
 
-def test_two_accountants_are_not_taken_for_one(tmp_path):
-    history = {"history": [(2.0, 0.01, 100)], "mechanism": "prv"}
-    torch.save({"first": history, "second": history}, tmp_path / "two.pt")
+def adam(steps):
+    return {"state": {0: {"step": steps}}, "param_groups": []}
+
+
+@pytest.mark.parametrize(
+    ("saved", "code", "words"),
+    [
+        ({"net": {"weight": 1.0}}, "DP409", "has no accountant"),
+        (accountant(), "DP409", "has counted no step"),
+        (accountant((0.0, 0.1, 5)), "DP408", "with noise 0"),
+        (
+            {"acc": accountant((1.0, 0.25, 3)), "opt": adam(4.0)},
+            "DP409",
+            "The optimizer took 4 steps, the accountant counted 3.",
+        ),
+        (
+            {"acc": accountant((1.0, 0.25, 3)), "net": {"1.num_batches_tracked": 3}},
+            "DP201",
+            "running statistics of batches (1)",
+        ),
+    ],
+)
+def test_what_a_checkpoint_shows_takes_the_number_away(tmp_path, saved, code, words):
+    torch.save(saved, tmp_path / "run.pt")
+    report = check(tmp_path / "run.pt")
+    assert codes(report) == [code]
+    assert words in report.findings[0].sentence
+    assert report.reading.risks == ()
+
+
+def test_two_accountants_are_not_taken_for_one():
     with pytest.raises(ValueError, match="a checkpoint with one accountant"):
-        check(tmp_path / "two.pt")
-
-
-def test_steps_that_were_not_counted_are_found(tmp_path, trained):
-    _, model, optimizer = trained
-    saved = {
-        "optimizer": optimizer.state_dict(),
-        "accountant": {"history": [(1.0, 0.25, 3)], "mechanism": "prv"},
-    }
-    torch.save(saved, tmp_path / "lost.pt")
-    report = check(tmp_path / "lost.pt")
-    assert codes(report) == ["DP409"]
-    assert report.findings[0].sentence == "The optimizer took 4 steps, the accountant counted 3."
-    assert report.reading.risks == ()
-    torch.save(model.state_dict(), tmp_path / "weights.pt")
-    assert codes(check(tmp_path / "weights.pt")) == ["DP409"]
-    torch.save({"history": [], "mechanism": "prv"}, tmp_path / "nothing.pt")
-    assert codes(check(tmp_path / "nothing.pt")) == ["DP409"]
-
-
-def test_running_statistics_and_missing_noise_are_found(tmp_path, trained):
-    engine, _, _ = trained
-    mixing = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
-    saved = {"model": mixing.state_dict(), "accountant": engine.accountant.state_dict()}
-    torch.save(saved, tmp_path / "mixed.pt")
-    report = check(tmp_path / "mixed.pt")
-    assert codes(report) == ["DP201"]
-    assert report.reading.risks == ()
-    torch.save({"history": [(0.0, 0.1, 5)], "mechanism": "rdp"}, tmp_path / "bare.pt")
-    assert codes(check(tmp_path / "bare.pt")) == ["DP408"]
+        check_saved("run.pt", {"first": accountant(), "second": accountant()})
 
 
 def test_a_history_of_other_batches_than_poisson_has_no_number():
     run = {"history": [[1.0, 0.01, 100]], "sampling": "shuffle"}
     report = check_description("run.json", run)
-    assert codes(report) == ["DP101"]
-    assert report.reading.risks == ()
-
-
-def test_objects_are_not_loaded(tmp_path, trained):
-    torch.save(trained[1], tmp_path / "object.pt")
-    with pytest.raises(ValueError, match="must be a checkpoint of plain values and tensors"):
-        check(tmp_path / "object.pt")
+    assert (codes(report), report.reading.risks) == (["DP101"], ())
 
 
 @pytest.mark.parametrize(
@@ -213,22 +214,150 @@ def test_objects_are_not_loaded(tmp_path, trained):
     ],
 )
 def test_a_damaged_accountant_is_refused_in_one_sentence(history, words):
-    accountant = {"history": history, "mechanism": "prv"}
-    for saved in (accountant, {"spent": accountant}):
+    state = {"history": history, "mechanism": "prv"}
+    for saved in (state, {"spent": state}):
         with pytest.raises(ValueError, match="must") as refused:
             check_saved("run.pt", saved)
         assert words in str(refused.value)
 
 
-def test_both_epsilons_are_named_where_the_accountant_s_is_too_low(tmp_path):
-    accountant = {"history": [(0.7421875, 0.01, 1000)], "mechanism": "gdp"}
-    torch.save({"accountant": accountant}, tmp_path / "run.pt")
-    (finding,) = check(tmp_path / "run.pt").findings
+def test_both_epsilons_are_named_where_the_accountant_s_is_too_low():
+    state = accountant((0.7421875, 0.01, 1000), mechanism="gdp")
+    report = check_saved("run.pt", {"accountant": state})
+    (finding,) = report.findings
     assert finding.code == "DP413"
     assert "says ε = 2.991" in finding.sentence
     assert "ε = 3.886 is proved" in finding.sentence
-    assert check(tmp_path / "run.pt").reading.risks
-    run = {"history": [[0.7421875, 0.01, 1000]], "mechanism": "gdp"}
-    (again,) = check_description("run.json", run).findings
-    assert again == finding
-    assert not check_description("run.json", run | {"mechanism": "prv"}).findings
+    assert report.reading.risks
+    assert check_description("run.json", state).findings == (finding,)
+    assert not check_description("run.json", state | {"mechanism": "prv"}).findings
+
+
+# States of the monitor.
+
+STEPS = (StepRecord(1.0, 0.01), 50)
+
+
+def state(*entries, adjacency="add-remove", **more):
+    return {"ledger": Ledger(entries).state_dict(), "adjacency": adjacency, "warnings": [], **more}
+
+
+@pytest.mark.parametrize(
+    ("saved", "code"),
+    [
+        (state((StepRecord(1.0, 0.5, "shuffle", pass_index=1), 2), adjacency="replace"), "DP101"),
+        (state((StepRecord(0.0, 0.01), 50)), "DP408"),
+        (state(), "DP409"),
+    ],
+)
+def test_a_monitor_s_state_is_judged(saved, code):
+    report = check_saved("run.pt", saved)
+    assert codes(report) == [code]
+    assert bool(report.reading.risks) == (code == "DP101")
+
+
+def test_a_monitor_s_state_is_read(tmp_path):
+    path = tmp_path / "monitor.pt"
+    torch.save(state(STEPS), path)
+    assert codes(check(path)) == []
+    assert risk(check(path)).mechanism == DPSGD(1.0, 0.01, 50)
+    assert codes(check(path, records=10, delta=0.5)) == ["DP501"]
+    torch.save(state(STEPS) | {"warnings": ["Look here."]}, path)
+    assert check(path).unclear == ("The monitor warned: Look here.", TAILS_UNKNOWN)
+    assert "attach dprime.monitor" not in check(path).summary()
+    advised = check_saved("run.pt", accountant((1.0, 0.01, 50))).summary()
+    assert "attach dprime.monitor" in advised
+
+
+def test_the_tails_of_the_noise_are_composed():
+    steps = DPSGD(1.0, 0.01, 50)
+    plain = check_saved("run.pt", state(STEPS, noise={"at": 5.768, "weights": 1000}))
+    tails = NoiseTails(5.768, 1000, ((1.0, 0.01, 50, 1),))
+    assert risk(plain).mechanism == Composition(steps, tails)
+    assert plain.unclear == ()
+    secure = check_saved("run.pt", state(STEPS, noise={"at": None, "weights": 1000}))
+    assert risk(secure).mechanism == steps
+
+
+def test_what_read_the_data_besides_is_composed_and_named():
+    steps, norm, before = DPSGD(1.0, 0.01, 50), Gaussian(20.0), DPSGD(2.0, 0.02, 10)
+    one, both, none = (
+        risk(check_saved("run.pt", state(STEPS, besides=[each.to_dict() for each in listed])))
+        for listed in ([norm], [norm, before], [])
+    )
+    named = "the steps that the monitor saw and what read the data besides them (Gaussian)"
+    assert one.about == named
+    assert one.mechanism.curve().epsilon(1e-5) == Composition(norm, steps).curve().epsilon(1e-5)
+    assert one.answers[0].value > steps.curve().advantage()
+    assert "(1. Gaussian, 2. DPSGD)" in both.about
+    assert both.answers[0].value > one.answers[0].value
+    assert none.mechanism == steps
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        Laplace(3.0).to_dict(),
+        Gaussian().to_dict(),
+        {"name": "Gaussian", "noise_multiplier": 20.0},
+        {"name": "Gaussian", "noise_multiplier": "20", "steps": 1},
+        {},
+    ],
+)
+def test_what_cannot_be_read_takes_the_number_away(described):
+    reading = check_saved("run.pt", state(STEPS, besides=[described])).reading
+    assert reading.risks == ()
+    assert described.get("name", "unnamed") in reading.missing[0]
+
+
+GOOD_ROW = Ledger([STEPS]).state_dict()[0]
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), [(0, -1.0), (1, 2.0), (2, "magic"), (3, 0), (-1, -5), (-1, 0)]
+)
+def test_a_damaged_ledger_is_refused_and_not_read_as_less(place, value):
+    row = list(GOOD_ROW)
+    row[place] = value
+    saved = {"ledger": [GOOD_ROW, row], "adjacency": "add-remove"}
+    with pytest.raises(ValueError, match=r"run.pt must be a monitor's state, but it is damaged \("):
+        check_saved("run.pt", saved)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"besides": "Gaussian"}, r"damaged \(its besides\)"),
+        ({"noise": 3}, r"damaged \(its noise\)"),
+        ({"noise": {"at": 5.768}}, r"damaged \(its noise\)"),
+        ({"noise": {"at": -1.0, "weights": 1000}}, r"damaged \(its noise\)"),
+        ({"ledger": 3}, "must be a monitor's state"),
+    ],
+)
+def test_a_damaged_state_is_refused(more, words):
+    with pytest.raises(ValueError, match=words):
+        check_saved("run.pt", state(STEPS) | more)
+
+
+@pytest.mark.parametrize(
+    ("beside", "code", "words"),
+    [
+        ({"acc": accountant((1.0, 0.01, 50))}, "", ""),
+        (
+            {"acc": accountant((1.0, 0.01, 51))},
+            "DP409",
+            "The accountant counted 51 steps, the monitor saw 50.",
+        ),
+        ({"optimizer": adam(60.0)}, "DP409", "the monitor counted 50"),
+        ({"net": {"norm.num_batches_tracked": 3}}, "DP201", "(norm)"),
+    ],
+)
+def test_in_a_file_with_both_the_monitor_s_state_is_read(beside, code, words):
+    report = check_saved("run.pt", beside | {"monitor": state(STEPS)})
+    assert codes(report) == [code] * bool(code)
+    assert all(words in finding.sentence for finding in report.findings)
+    if code:
+        assert report.reading.risks == ()
+    else:
+        assert risk(report).about == "the steps that the monitor saw"
+        assert risk(report).mechanism == DPSGD(1.0, 0.01, 50)

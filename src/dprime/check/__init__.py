@@ -1,6 +1,6 @@
-"""A doctor for a training script or a saved run: mistakes that void the guarantee, by reading.
+"""A linter for DP training scripts: mistakes that void the guarantee, found by reading alone.
 
-    file ──► source ──► walk (what happens) ──► looks (what is wrong) ──► Report
+    file ──► Source ──► Reader (what happens) ──► Script ──► rules (what is wrong) ──► Report
 
 Nothing is executed. A clean report names what was looked for; it never says that a training is
 private.
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprime._lazy import load
 from dprime.check.files import check
-from dprime.check.report import Report
-from dprime.check.rules import MEANINGS, RULES, Finding, Rule
+from dprime.check.report import MEANINGS, RULES, Finding, Report, Rule
 
 if TYPE_CHECKING:
     from dprime.check.saved import check_description

@@ -1,15 +1,19 @@
-"""A file of any kind that can be checked."""
+"""A file of any kind that can be checked: a script, a notebook, or a saved run."""
 
 from __future__ import annotations
 
 import ast
 import io
 import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 from dprime import validate
-from dprime.check.report import Report
-from dprime.check.script import check_script
+from dprime.check import rules
+from dprime.check.reading import Reader
+from dprime.check.report import RULES, Finding, Report
+from dprime.check.rules.layers import from_elsewhere
+from dprime.check.script import Script
 from dprime.check.source import Source, read_source
 
 SCRIPTS = (".py", ".pyw", ".ipynb")
@@ -18,6 +22,9 @@ ZIP = b"PK\x03\x04"
 """How a file of torch.save begins."""
 
 REMEDY = "give a training script, a notebook, a JSON description or a checkpoint"
+
+SAVED_ONLY = ("DP409",)
+"""Codes that only a saved run can show."""
 
 
 def check(path: str | Path, *, records: int | None = None, delta: float | None = None) -> Report:
@@ -47,10 +54,63 @@ def check(path: str | Path, *, records: int | None = None, delta: float | None =
     return check_script(source, records=records)
 
 
+def check_script(source: Source, *, records: int | None = None) -> Report:
+    """Read a script and say which mistakes it shows."""
+    try:
+        script = Reader(source).read()
+        script.records = records
+        found = {RULES[code]: list(RULES[code].find(script)) for code in RULES}
+    except RecursionError:
+        raise validate.invalid_input(
+            source.path, "nested too deeply", "a script that can be followed", "make it simpler"
+        ) from None
+    kept: dict[tuple[int, str, str], Finding] = {}
+    aside: dict[tuple[int, str, str], Finding] = {}
+    for rule, places in found.items():
+        for at, sentence in places:
+            if at.place is None:
+                continue
+            where, line = at.place
+            shown = line if where is source else None
+            finding = Finding(rule.code, shown, sentence, str(at.place))
+            chosen = aside if where.sets_aside(rule.code, line) else kept
+            chosen.setdefault((line if shown else 10**9, rule.code, finding.place), finding)
+    return Report(
+        path=source.path,
+        kind="notebook" if source.cells else "script",
+        findings=tuple(kept[key] for key in sorted(kept)),
+        set_aside=tuple(aside[key] for key in sorted(aside)),
+        unclear=tuple(dict.fromkeys(_unclear(script))),
+        looked_for=tuple(code for code in RULES if code not in SAVED_ONLY),
+        monitored=any(f"{name}.".startswith("dprime.monitor.") for name in script.libraries),
+    )
+
+
+def _unclear(script: Script) -> Iterator[str]:
+    """What could not be followed, in sentences."""
+    source = script.source
+    if script.cut_short:
+        yield "The script is too long to be followed to its end."
+    for cell in source.skipped:
+        yield f"Cell {cell} is no Python and was left out."
+    for event in script.trainings:
+        for name, word in (("module", "model"), ("data_loader", "loader")):
+            given = event.get(name).each
+            if not given or any(each.assumed for each in given):
+                yield f"The {word} that make_private gets in {event.place} could not be followed."
+        if any(from_elsewhere(part) for m in event.get("module").each for part in m.parts()):
+            yield f"Layers of the model that is made private in {event.place} come from elsewhere."
+    for what in rules.unconfirmed(script):
+        yield f"Reading could not confirm {what}."
+    for line, codes in source.ignored.items():
+        for code in sorted(codes - set(RULES)):
+            yield f"The comment in {source.place(line)} names {code}, which is no code."
+
+
 def _is_script(source: Source) -> bool:
     """Whether a text with another ending can be read as Python and uses some library."""
     try:
-        tree = source.tree()
+        tree = source.tree
     except ValueError:
         return False
     return any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree))

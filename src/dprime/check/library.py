@@ -1,301 +1,398 @@
-"""What calls of PyTorch, Opacus and their neighbours mean for privacy."""
+"""What calls and attributes of PyTorch, Opacus and their neighbours give: a table of roles."""
 
 from __future__ import annotations
 
+import ast
 import math
+import operator
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dprime.check import datasets, networks, rows
-from dprime.check.streams import stream
-from dprime.check.values import (
-    Accountant,
-    Constant,
-    Engine,
-    External,
-    Function,
-    Items,
-    Loader,
-    Method,
-    Model,
-    Stream,
-    Super,
-    Table,
-    Value,
-    behind,
-    constant,
-    number,
-    options,
-    origins,
-)
+from dprime.check.script import COPIES, NOTHING, PRIVATE, UNKNOWN, Event, Loop, Place, Value, either
 
 if TYPE_CHECKING:
-    from dprime.check.calls import Call
+    from dprime.check.reading import Reader
+
+ROLES = {
+    "engine": r"opacus\.([\w.]+\.)?PrivacyEngine\w*",
+    "accountant": r"opacus\.([\w.]+\.)?(\w+Accountant|create_accountant)",
+    "optimizer": r"(?!.*lr_scheduler)torch\.optim\.(\w+\.)?[A-Z]\w*|transformers\.(\w+\.)*AdamW",
+    "criterion": r"torch\.nn\.(modules\.loss\.)?\w+Loss",
+    "model": r"torch\.nn\.(modules\.\w+\.)?[A-Z]\w*|opacus\.(layers|grad_sample)\.(\w+\.)*\w+|"
+    r"torchvision\.(models|ops)\..*|(.*\.)?create_model|(?!.*oken).*\.from_pretrained",
+    "loader": r"(.*\.)?DataLoader",
+    "data": r"torchvision\.datasets\..*|"
+    r"(.*\.)?(\w*Dataset|MNIST|CIFAR100?|SVHN|Subset|load_dataset)",
+    "options": r"(.*\.)?(ArgumentParser|SimpleNamespace|Namespace|EasyDict)",
+    "dict": "dict",
+}
+"""By the dotted name of what is called."""
+
+BASES = {
+    "engine": r".*PrivacyEngine\w*",
+    "model": r".*\bnn\.(\w+\.)*[A-Z]\w*|.*Module",
+    "data": r".*Data[Ss]et",
+}
+"""The roles of objects by the names of their class and its base classes."""
+
+SAME = re.compile(
+    "to|cuda|cpu|train|eval|double|float|half|bfloat16|apply|requires_grad_|share_memory|"
+    "parse_args|add_argument_group|add_mutually_exclusive_group"
+)
+"""Methods of models and parsers that return them."""
+
+SHELLS = re.compile(
+    r"\w*DataParallel\w*|GradSampleModule|compile|partial|iter|\w*tqdm|trange|islice|reversed|"
+    "progressbar|track|auto|BatchMemoryManager|wrap_data_loader|DPLightningDataModule"
+)
+"""Calls that give back what they are given, in a shell."""
+
+SHAPES = re.compile(r"\.?(shape|size|dim|ndim|numel|device|dtype|isnan|isfinite|\w+_like)")
+"""What tells nothing of the values of an array."""
+
+PUTTING = re.compile("append|extend|update|add|insert|setdefault|add_module|register_module")
 
 TUNERS = re.compile(
     r"^(optuna|ray\.tune|hyperopt|skopt|wandb\.agent|wandb\.sweep|nevergrad|ax\.service|"
     r"keras_tuner)(\.|$)"
 )
-SEARCHES = {"GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "BayesSearchCV"}
-FITTED = re.compile(
-    r"^sklearn\.(preprocessing|decomposition|feature_extraction|feature_selection|impute|manifold|"
-    r"random_projection|cluster|compose|pipeline)(\.|$)"
+
+OPERATIONS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.USub)
+BY_HAND = (
+    *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv),
+    *(operator.mod, operator.pow, operator.neg),
 )
-STATISTICS = {"mean", "std", "var", "min", "max", "amin", "amax", "median", "quantile",
-              "percentile", "nanmean", "nanstd", "cov", "std_mean", "var_mean"}  # fmt: skip
-VOCABULARIES = {"build_vocab_from_iterator", "build_vocab", "train_new_from_iterator"}
-SEEDS = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed",
-         "torch.cuda.manual_seed_all", "seed_everything", "set_seed")  # fmt: skip
-SCHEDULES = {
-    **dict.fromkeys(("ExponentialNoise", "LambdaNoise", "StepNoise"), "noise schedule"),
-    **dict.fromkeys(("ExponentialGradClip", "LambdaGradClip", "StepGradClip"), "norm schedule"),
+NUMBERS: dict[type, Callable[..., Any]] = dict(zip(OPERATIONS, BY_HAND, strict=True))
+ROUNDED: dict[str, Callable[..., Any]] = {
+    rule.__name__: rule for rule in (int, float, round, math.ceil, math.floor)
 }
-SAME_STREAM = {"iter", "tqdm", "trange", "cycle", "islice", "list", "tuple", "reversed",
-               "progressbar", "track", "auto", "notebook_tqdm"}  # fmt: skip
-KEEPING = {"list", "tuple", "cycle"}
-"""Of these, those that keep what a loader gave."""
 
 
-def tuner(name: str, receiver: Value | None) -> str:
-    """The library that calls a function many times to choose the best, or nothing."""
-    if receiver is None:
-        last = name.rpartition(".")[2]
-        is_tuner = TUNERS.match(name) is not None and not last.startswith(("Trial", "suggest"))
-        return name if is_tuner or last in SEARCHES else ""
-    if name not in ("optimize", "fit", "run"):
-        return ""
-    made_by = [each.name for each in behind(receiver, origins) if isinstance(each, External)]
-    return next((each for each in made_by if TUNERS.match(each)), "")
+def role_of(name: str, table: dict[str, str] = ROLES) -> str:
+    """The role of what a library's function or class gives."""
+    return next((role for role, names in table.items() if re.fullmatch(names, name)), "")
 
 
-def call(name: str, call: Call) -> Value:  # noqa: PLR0911  a table in words
-    """What a call of a library's function or class gives."""
-    last = name.rpartition(".")[2]
-    _note_statistics(name, last, call)
-    if name.endswith(SEEDS):
-        call.walker.event("seed", call.line, Value(call.line), name, seed=call.whole("seed", 0))
-        return call.result()
-    if last in SCHEDULES:
-        return _schedule(last, call)
-    if last in HANDLERS:
-        return HANDLERS[last](call)
-    if last in datasets.SIZES or "datasets." in name or last.endswith("Dataset"):
-        return datasets.data_set(last, call)
-    if last in SAME_STREAM and call.positional:
-        return _same_stream(last, call)
-    if name.startswith("torch.optim") and last[:1].isupper() and ".lr_scheduler" not in name:
-        return networks.optimizer(call)
-    if name.startswith(("torch.nn.", "opacus.layers", "torchvision.models", "torchvision.ops")):
-        return networks.layer(name, call)
-    if _gives_model(name, last):
-        return Model(call.line, (), call.walker.loops, opaque=True)
-    if last in datasets.ARRAYS and name == f"torch.{last}":
-        return datasets.array(name, call)
-    made_by = External(call.line, name=name)
-    if last.endswith("_like"):
-        return Value(call.line, (made_by,), call.walker.loops)  # of the same shape, no more
-    return rows.function(last, call) or call.result(made_by)
+def folded(node: ast.AST, given: list[Value], place: Place) -> Value:
+    """An operation: its number where that is known, else a value that depends on its parts."""
+    kind = type(getattr(node, "op", node))
+    made = Value("", kind.__name__, place, given)
+    numbers = [each.number for each in given]
+    if kind in NUMBERS and None not in numbers:
+        made.constant = _tried(NUMBERS[kind], *numbers)
+    elif kind is ast.Not and isinstance(given[0].constant, bool):
+        made.constant = not given[0].constant
+    elif isinstance(node, ast.Compare) and given[0].name == "__name__":
+        made.name = "__name__"
+        same = given[0].constant == given[1].constant
+        made.constant = same == isinstance(node.ops[0], ast.Eq)
+    return made
 
 
-def _schedule(name: str, call: Call) -> Value:
-    """A schedule of the noise or the norm, with the factor that it multiplies by."""
-    rule = call.get("noise_lambda", 1) if name == "LambdaNoise" else call.get("gamma")
-    factor = rule or Value(call.line)
-    if isinstance(rule, Function):
-        factor = call.walker.invoke(rule, type(call)(call.walker, call.line, [Value(call.line)]))
-    optimizer = call.whole("optimizer", 0)
-    call.walker.event(SCHEDULES[name], call.line, optimizer, name, factor=factor)
-    return call.result()
+def _tried(rule: Callable[..., Any], *given: object) -> object:
+    try:
+        return rule(*given)
+    except (ArithmeticError, TypeError, ValueError):
+        return UNKNOWN
 
 
-def _same_stream(name: str, call: Call) -> Value:
-    found = stream(call.positional[0])
-    if name == "trange":
-        return _range(call)
-    if name not in KEEPING or not any(isinstance(o, Loader) for o in options(found.over)):
-        return found
-    times = Value(call.line) if name == "cycle" else found.times
-    born = found.born if found.kept else call.walker.loops
-    kept = "cycle" if "cycle" in (name, found.kept) else name
-    return Stream(
-        call.line, (), born, over=found.over, element=found.element, times=times, kept=kept
-    )
+def attribute(base: Value, name: str, place: Place) -> Value:
+    """`base.name`, where the script did not set it."""
+    if base.role == "import":
+        return Value("import", f"{base.name}.{name}", base.place, [base])
+    if base.role in ("options", "dict"):
+        return base.arguments.get(name) or Value("", f".{name}", place, of=base)
+    if base.role == "loader" and name == "dataset":
+        return base.get("dataset", 0)
+    own = {"accountant": "accountant", "original_optimizer": "optimizer"}
+    role = own.get(name, "") if base.role in ("engine", "optimizer") else ""
+    known = SHAPES.fullmatch(name) or isinstance(base.frame, Value)
+    return Value(role, f".{name}", place, [] if known and not role else [base], of=base)
 
 
-def _gives_model(name: str, last: str) -> bool:
-    return last in ("create_model", "from_pretrained") and "oken" not in name
+def item(base: Value, key: Value, place: Place) -> Value:
+    """`base[key]`."""
+    held = key.constant
+    if base.role in ("batch", "kept") and key.name != "Slice":
+        return base
+    if isinstance(held, str | int) and base.items is None:
+        found = base.arguments.get(held) if base.role in ("dict", "options") else None
+        new = Value("", "[]", place, [base], of=base)
+        return found or base.arguments.setdefault(f"[{held!r}]", new)
+    if isinstance(held, int) and -len(base.items or ()) <= held < len(base.items or ()):
+        return (base.items or [])[held]
+    return Value("", "[]", place, [base, key], of=base)
 
 
-def _note_statistics(name: str, last: str, call: Call) -> None:
-    arrays = name.startswith(("numpy.", "torch.")) and last in STATISTICS
-    if (arrays or last in VOCABULARIES) and call.positional:
-        kind = "statistic" if arrays else "vocabulary"
-        call.walker.event(kind, call.line, call.positional[0], last)
+def unpacked(value: Value, place: int, count: int) -> Value:
+    """One of so many parts of a value."""
+    found = []
+    for each in value.each:
+        listed = each.items
+        if each.role == "private":
+            listed = each.sources if count == 4 else [*each.sources[:2], each.sources[3]]
+        if listed is not None and len(listed) == count:
+            found.append(listed[place])
+        elif each.role == "batch":
+            found.append(each)
+        else:
+            sources = [each] if listed is None else []
+            found.append(Value("", "[]", each.place, sources, loops=each.loops))
+    return either(found)
 
 
-def _engine(call: Call) -> Value:
-    engine = Engine(call.line, (), call.walker.loops, secure=call.get("secure_mode"))
-    call.walker.event("engine", call.line, engine)
-    _note_gdp(call.get("accountant"), call)
-    return engine
+def times(value: Value) -> float | None:
+    """How many rounds a loop has, where the script tells."""
+    if value.name == "enumerate":
+        return times(value.get("iterable", 0))
+    if value.name in ("range", "trange"):
+        bounds = [each.number for each in value.arguments.values()]
+        known = [int(bound) for bound in bounds if bound is not None]
+        return len(range(*known)) if known and len(known) == len(bounds) else None
+    return None if value.items is None else len(value.items)
 
 
-def _adaptive_engine(call: Call) -> Value:
-    call.walker.event("adaptive", call.line, Value(call.line))
-    return _engine(call)
+def elements(value: Value, loop: Loop, loops: tuple[Loop, ...]) -> Value:
+    """What a loop over a value gives in each round; the loop learns whose batches it runs over."""
+    return either([_element(each, loop, loops) for each in value.each] or [Value()])
 
 
-def _accountant(call: Call) -> Value:
-    _note_gdp(call.get("mechanism", 0), call)
-    return Accountant(call.line, (), call.walker.loops)
+def _element(each: Value, loop: Loop, loops: tuple[Loop, ...]) -> Value:
+    place, loader = loop.place, None
+    given = list(each.arguments.values())
+    if each.name in ("enumerate", "zip"):
+        items = [elements(value, loop, loops) for value in given]
+        items = [Value(), *items[:1]] if each.name == "enumerate" else items
+        return Value("list", "list", place, items, items=items)
+    if each.role in ("loader", "kept"):
+        loader = each if each.role == "loader" else each.of
+        loop.kept = each if each.role == "kept" else None
+    elif each.role == "generator":
+        drawn = [inner.of for inner in each.behind() if inner.role == "batch" and inner.of]
+        loader = either(drawn) if drawn else None
+    elif each.items is not None:
+        return either(each.items) if each.items else Value()
+    else:  # a progress bar, or batches moved to a device
+        shown = [value for value in given if any(o.role == "loader" for o in value.each)]
+        if len(shown) == 1 and each.short not in ("range", "len"):
+            return elements(shown[0], loop, loops)
+    if loader is None:
+        return Value("", "[]", place, [each], loops=loops)
+    loop.kind = "batches"
+    loop.loaders += loader.each
+    return Value("batch", "batch", place, of=loader, loops=loops)
 
 
-def _gaussian_accountant(call: Call) -> Value:
-    _note_gdp(Constant(call.line, value="gdp"), call)
-    return Accountant(call.line, (), call.walker.loops)
+# Calls.
 
 
-def _note_gdp(mechanism: Value | None, call: Call) -> None:
-    if constant(mechanism) == "gdp":
-        call.walker.event("gdp", call.line, Value(call.line))
+def result(reader: Reader, event: Event, attr: str) -> Value:
+    """What a call gives that leads out of the script."""
+    handler = HANDLERS.get(event.short)
+    made = handler(reader, event) if handler is not None else None
+    return made or either(_result(reader, event, each, attr) for each in event.subject.each)
 
 
-def _range(call: Call) -> Value:
-    bounds = [number(each) for each in call.positional]
-    if not bounds or any(each is None for each in bounds):
-        return Stream(call.line, over=call.result(), element=Value(call.line))
-    steps = range(*(int(each) for each in bounds if each is not None))
-    times = Constant(call.line, value=len(steps))
-    return Stream(call.line, over=call.result(), element=Value(call.line), times=times)
+def _result(reader: Reader, event: Event, subject: Value, attr: str) -> Value:
+    given, place = event.arguments, event.place
+    shown = (0, "data_loader", "module", "model")
+    first = next((given[name] for name in shown if name in given), None)
+    made = Value("", event.name, place, [subject], given, of=subject, loops=reader.loops)
+    if _tunes(event, subject):
+        reader.tune(event)
+    elif subject.role == "import":
+        if SHELLS.fullmatch(event.short) and first is not None:
+            return first
+        made.role, made.of = role_of(event.name), None
+    elif not attr:  # a model, a loss, or something unknown is called
+        forward = reader.forward_of(subject)
+        made.name = "call"
+        made.role = "output" if subject.role == "model" else ""
+        made.sources = [reader.invoke(forward, given)] if forward else []
+        made.sources += [subject] if subject.role == "criterion" else []
+    elif SAME.fullmatch(attr) and subject.role in ("model", "options"):
+        return subject
+    elif PUTTING.fullmatch(attr):
+        subject.sources += given.values()
+        subject.items = None
+    return Value("", event.name, place) if SHAPES.fullmatch(event.short) else made
 
 
-def _enumerate(call: Call) -> Value:
-    inner = stream(call.whole("iterable", 0))
-    pair = Items(call.line, items=(Value(call.line), inner.element))
-    return Stream(
-        call.line, (), inner.born, over=inner.over, element=pair, times=inner.times, kept=inner.kept
-    )
+def _tunes(event: Event, subject: Value) -> bool:
+    """Whether a library calls a function of the script many times to choose the best."""
+    names = [event.name] if subject.role == "import" else []
+    if event.short in ("optimize", "fit", "run"):
+        names += [each.name for each in subject.behind()]
+    return any(map(TUNERS.match, names))
 
 
-def _zip(call: Call) -> Value:
-    inner = [stream(each) for each in call.positional]
-    loaders = [s for s in inner if any(isinstance(o, Loader) for o in options(s.over))]
-    kept = next((s for s in loaders if s.kept), None)
-    if sum(any(isinstance(o, Loader) and o.private for o in options(s.over)) for s in loaders) > 1:
-        call.walker.event("zipped", call.line, call.result())
-    return Stream(
-        call.line, (), kept.born if kept else (), kept=kept.kept if kept else "",
-        over=loaders[0].over if loaders else call.result(),
-        element=Items(items=tuple(s.element for s in inner)),
-    )  # fmt: skip
+def _make_private(reader: Reader, event: Event) -> Value | None:
+    """The model, optimizer, criterion and loader that make_private returns."""
+    if event.subject.role == "super":
+        event.name = "super"  # an engine of one's own, which counts in its own way
+        return None
+    names = {"module": "model", "optimizer": "optimizer", "criterion": "criterion"}
+    made = [
+        either(_private(event, each, role, reader) for each in event.get(name).each or (Value(),))
+        for name, role in (names | {"data_loader": "loader"}).items()
+    ]
+    ghost = "ghost" in str(event.get("grad_sample_mode").constant)
+    shown = made if ghost else [*made[:2], made[3]]
+    return Value("private", "", event.place, made, items=shown, training=event)
 
 
-def _next(call: Call) -> Value:
-    found = stream(call.whole("iterator", 0))
-    call.walker.event("next", call.line, found.over)
-    return found.element
+def _private(event: Event, given: Value, role: str, reader: Reader) -> Value:
+    if given.role in ("", "import"):
+        given.role, given.assumed = role, True
+    made = _made(reader, event, role, given.name, [], of=given, training=event)
+    made.arguments, made.frame = given.arguments, given.frame
+    return made
 
 
-def _length(call: Call) -> Value:
-    given = call.whole("obj", 0)
-    records = datasets.size_of(given)
-    if records is not None:
-        return Constant(call.line, value=records)
-    if isinstance(given, Items):
-        return Constant(call.line, value=len(given.items))
-    return Value(call.line)
+def _made(
+    reader: Reader, event: Event, role: str, name: str, sources: list[Value], **more: Any
+) -> Value:
+    return Value(role, name, event.place, sources, loops=reader.loops, **more)
 
 
-def _inside(call: Call) -> Value:
-    """`vars(thing)`, through which anything in it can be set."""
-    if call.positional:
-        call.walker.event("inner", call.line, call.positional[0])
-    return call.result()
+def _by_hand(reader: Reader, event: Event) -> Value:
+    """DPOptimizer and DPDataLoader, made by hand."""
+    role = "optimizer" if event.short == "DPOptimizer" else "loader"
+    given = event.get("optimizer" if role == "optimizer" else "data_loader", 0)
+    made = _made(reader, event, role, event.name, [given], of=given, training=event)
+    made.arguments = event.arguments if given is NOTHING else given.arguments
+    return made
 
 
-def _set_attribute(call: Call) -> Value:
-    """`setattr(thing, name, value)`."""
-    name = constant(call.get("name", 1))
-    for base in options(call.whole("obj", 0)):
-        set_attribute(base, name, call, 2)
-    return Value(call.line)
+def _copy(reader: Reader, event: Event) -> Value:
+    """The same layers (or mended ones) with new parameters."""
+    found = []
+    for each in event.get("module", 0).each:
+        role = each.role if event.short == "deepcopy" else "model"
+        found.append(_made(reader, event, role, event.short, [each], frame=each.frame))
+    return either(found or [Value()])
 
 
-def set_attribute(base: Value, name: object, call: Call, place: int) -> None:
-    """The same as `base.name = value`; a name that is not known is none."""
-    value, known = call.whole("value", place), name if isinstance(name, str) else ""
-    call.walker.attributes[base, known] = value
-    call.walker.event("set", call.line, base, known, value=value)
+def _keep(reader: Reader, event: Event) -> Value | None:
+    """`list(loader)` and `cycle(loader)`: the batches of one pass."""
+    given = event.get("iterable", 0)
+    if any(each.role == "loader" for each in given.each):
+        return _made(reader, event, "kept", event.short, [], of=given)
+    is_same = given is not NOTHING and event.short != "cycle" and event.subject.role == "import"
+    return given if is_same else None
 
 
-def _rounded(rule: Callable[[float], float]) -> Callable[[Call], Value]:
-    def handler(call: Call) -> Value:
-        given = call.positional[0] if call.positional else None
-        held = constant(given)
-        if isinstance(held, str):
-            try:
-                held = float(held)
-            except ValueError:
-                held = None
-        if isinstance(held, int | float) and math.isfinite(held):
-            return Constant(call.line, value=rule(held))
-        if rule is float and held is not None:
-            return Constant(call.line, value=held)
-        return call.result()
-
-    return handler
+def _next(reader: Reader, event: Event) -> Value | None:
+    given = event.get("iterator", 0)
+    return elements(given, Loop(event.place, given), reader.loops) if given.each else None
 
 
-def _parser(call: Call) -> Value:
-    """argparse: the options' defaults are known."""
-    return Table(call.line)
+def _length(reader: Reader, event: Event) -> Value:
+    given = event.get("obj", 0)
+    size = size_of(given) if given.items is None else len(given.items)
+    return Value("len", "len", event.place, constant=UNKNOWN if size is None else size, of=given)
 
 
-def _super(call: Call) -> Value:
-    scope = call.scope
-    while scope is not None and scope.instance is None:
-        scope = scope.parent
-    if scope is None or scope.instance is None:
-        return Value(call.line)
-    return Super(call.line, instance=scope.instance, cls=scope.cls)
+def _rounded(reader: Reader, event: Event) -> Value | None:
+    held = _tried(ROUNDED[event.short], event.get("number", 0).constant)
+    return None if held is UNKNOWN else Value(place=event.place, constant=held)
 
 
-def _partial(call: Call) -> Value:
-    if call.positional and isinstance(call.positional[0], External | Function):
-        return Value(call.line, tuple(call.positional))
-    return call.result()
+def _option(reader: Reader, event: Event) -> None:
+    """A parser's options have their defaults as values; switches may be either way."""
+    flags = [str(value.constant) for key, value in event.arguments.items() if key in range(9)]
+    target = str(event.get("dest").constant or max(flags, key=len, default=""))
+    default = event.get("default")
+    for each in event.subject.each:
+        if default is not NOTHING and not isinstance(default.constant, bool):
+            each.arguments[target.lstrip("-").replace("-", "_")] = default
 
 
-def _generator(call: Call) -> Value:
-    return Method(call.line, receiver=Value(call.line), name="generator")
+def _set_attribute(reader: Reader, event: Event) -> Value:
+    """`setattr(thing, name, value)` and `thing.__setattr__(name, value)`."""
+    given = [value for key, value in event.arguments.items() if key in range(3)]
+    base, name, value = [*([] if len(given) == 3 else [event.subject]), *given, NOTHING, NOTHING][
+        :3
+    ]
+    known = name.constant if isinstance(name.constant, str) else ""
+    reader.set(base, known, value, event.node, event.place)
+    return Value()
 
 
-HANDLERS: dict[str, Callable[[Call], Value]] = {
-    **datasets.HANDLERS,
-    **networks.HANDLERS,
-    "PrivacyEngine": _engine,
-    "PrivacyEngineAdaptiveClipping": _adaptive_engine,
-    "RDPAccountant": _accountant,
-    "PRVAccountant": _accountant,
-    "GaussianAccountant": _gaussian_accountant,
-    "create_accountant": _accountant,
-    "range": _range,
-    "enumerate": _enumerate,
-    "zip": _zip,
+def _split(reader: Reader, event: Event) -> Value | None:
+    """Parts of a data set, with their sizes."""
+    whole, lengths = event.get("dataset", 0), event.get("lengths", 1)
+    found = []
+    for length in lengths.items or ():
+        count, total = length.number, size_of(whole)
+        if count is not None and 0 < count < 1:
+            count = None if total is None else math.floor(count * total)
+        held = UNKNOWN if count is None else count
+        found.append(Value("data", "random_split", event.place, [whole], constant=held))
+    return Value("list", "list", event.place, found, items=found) if found else None
+
+
+def _schedule(reader: Reader, event: Event) -> None:
+    """LambdaNoise: the factor that its function gives."""
+    rule = event.get("noise_lambda", 1)
+    if rule.role == "function":
+        event.arguments["gamma"] = reader.invoke(rule, {0: Value()})
+
+
+def _prepare(reader: Reader, event: Event) -> Value | None:
+    """Accelerate and Fabric give back what they are given."""
+    given = [value for key, value in event.arguments.items() if isinstance(key, int)]
+    return given[0] if len(given) == 1 else Value("list", "list", items=given) if given else None
+
+
+HANDLERS: dict[str, Callable[[Reader, Event], Value | None]] = {
+    **dict.fromkeys(PRIVATE, _make_private),
+    **dict.fromkeys(("DPOptimizer", "DPDataLoader", "from_data_loader"), _by_hand),
+    **dict.fromkeys(COPIES, _copy),
+    **dict.fromkeys(("list", "tuple", "cycle", "sorted"), _keep),
+    **dict.fromkeys(ROUNDED, _rounded),
+    **dict.fromkeys(("setattr", "__setattr__"), _set_attribute),
     "next": _next,
     "len": _length,
-    "vars": _inside,
-    "setattr": _set_attribute,
-    "__setattr__": _set_attribute,
-    "int": _rounded(int),
-    "float": _rounded(float),
-    "round": _rounded(round),
-    "ceil": _rounded(math.ceil),
-    "floor": _rounded(math.floor),
-    "ArgumentParser": _parser,
-    "super": _super,
-    "partial": _partial,
-    "Generator": _generator,
+    "add_argument": _option,
+    "random_split": _split,
+    "LambdaNoise": _schedule,
+    "prepare": _prepare,
 }
-"""By the last part of the name, which imports and aliases leave as it is."""
+"""What calls give that need more than the table; the table decides where they give nothing."""
+
+
+SIZES = {
+    **dict.fromkeys(("MNIST", "FashionMNIST", "KMNIST"), (60_000, 10_000)),
+    **dict.fromkeys(("CIFAR10", "CIFAR100"), (50_000, 10_000)),
+    "SVHN": (73_257, 26_032),
+}
+"""Records for training and for testing in torchvision's data sets."""
+
+
+def size_of(data: Value) -> int | None:
+    """Records of a data set, where the script tells."""
+    counts = {_size(each) for each in data.each}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _size(data: Value) -> int | None:
+    """By its name, by its parts, or by the shape of an array."""
+    count: float | None = None
+    if data.short in SIZES:
+        train, split = data.get("train", 1).constant, data.get("split").constant
+        if train in (None, True) and split in (None, "train"):
+            count = SIZES[data.short][0]
+        elif train is False or split == "test":
+            count = SIZES[data.short][1]
+    elif data.short == "TensorDataset":
+        count = size_of(data.get("tensors", 0))
+    elif data.short == "Subset":
+        count = times(data.get("indices", 1))
+    elif re.fullmatch(r"torch\.(randn|rand|zeros|ones|empty)", data.name):
+        shape = data.get("size", 0)
+        count = (shape.items[0] if shape.items else shape).number
+    elif data.name == "random_split":
+        count = data.number
+    return None if count is None else int(count)

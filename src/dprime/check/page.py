@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dprime.check.rules import RULES
+from dprime.check.report import RULES
 
 TABLE = re.compile(r"<!-- codes -->\n(.*?)<!-- end codes -->", re.DOTALL)
 """Where the list stands in a page."""

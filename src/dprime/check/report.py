@@ -1,15 +1,30 @@
-"""What a check found, for people and for machines."""
+"""Rules, what a check found by them, and how it is said."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
-from dprime.check.risk import Reading
-from dprime.check.rules import MEANINGS, RULES, Finding, Severity
+if TYPE_CHECKING:
+    from dprime.check.script import Found, Script
+    from dprime.mechanisms import Mechanism
+    from dprime.metrics import MetricValue
+
+    Find = Callable[[Script], Found]
+
+Severity = Literal["error", "warning", "note"]
+
+MEANINGS: dict[Severity, str] = {
+    "error": "the guarantee does not hold",
+    "warning": "the guarantee may not hold, or not for what it seems to",
+    "note": "good to know; what the guarantee rests on, or what has no effect on it",
+}
 
 LIMITS = (
-    "That is no proof of privacy: reading a file cannot see the data, the libraries, other files, "
-    "most of what forward computes, or what happens when it runs."
+    "That is no proof of privacy: reading a file cannot see the data, the libraries, most of what "
+    "other files do, or what happens when it runs."
 )
 NEXT = (
     "Next: attach dprime.monitor to the training, which counts every step as it happens and can "
@@ -18,13 +33,100 @@ NEXT = (
 
 
 @dataclass(frozen=True)
+class Rule:
+    """One kind of mistake: what it is, why it matters, what to do, and how it is found."""
+
+    code: str
+    severity: Severity
+    title: str
+    why: str
+    remedy: str
+    find: Find
+
+
+RULES: dict[str, Rule] = {}
+"""All rules by code."""
+
+
+def rule(severity: Severity, name: str, *, why: str, remedy: str) -> Callable[[Find], Find]:
+    """Make a rule of the function that finds a mistake; its name is "DP101: title"."""
+    code, _, title = name.partition(": ")
+
+    def register(find: Find) -> Find:
+        RULES[code] = Rule(code, severity, title, why, remedy, find)
+        return find
+
+    return register
+
+
+error, warning, note = partial(rule, "error"), partial(rule, "warning"), partial(rule, "note")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A mistake at a place.
+
+    Attributes:
+        line: in the file, from 1; None where a whole run or another file is meant.
+        place: where it is, in words ("line 12", "cell 3, line 4", "model.py, line 7").
+    """
+
+    code: str
+    line: int | None
+    sentence: str
+    place: str = ""
+
+    @property
+    def rule(self) -> Rule:
+        """The kind of mistake."""
+        return RULES[self.code]
+
+    def as_json(self) -> dict[str, object]:
+        """Plain values."""
+        return {
+            "code": self.code,
+            "severity": self.rule.severity,
+            "line": self.line,
+            "place": self.place,
+            "sentence": self.sentence,
+            "why": self.rule.why,
+            "remedy": self.rule.remedy,
+        }
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What an attacker can do at most, by the mechanism of a saved run."""
+
+    about: str
+    mechanism: Mechanism
+    adjacency: str
+    answers: tuple[MetricValue, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """Plain values."""
+        return {
+            "about": self.about,
+            "mechanism": self.mechanism.to_dict(),
+            "adjacency": self.adjacency,
+            "metrics": {answer.name: answer.as_json() for answer in self.answers},
+        }
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Risks that could be computed, and what was missing for the others."""
+
+    risks: tuple[Risk, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Report:
     """The result for one file.
 
     Attributes:
-        path: the file.
         kind: "script", "notebook" or "saved run".
-        findings: what was found, in the order of the lines.
         set_aside: what was found, but named in a comment to be ignored.
         reading: the certified risk of a saved run, or what was missing for it.
         unclear: what could not be followed, in sentences.
@@ -38,7 +140,7 @@ class Report:
     set_aside: tuple[Finding, ...] = ()
     reading: Reading = field(default_factory=Reading)
     unclear: tuple[str, ...] = ()
-    looked_for: tuple[str, ...] = tuple(RULES)
+    looked_for: tuple[str, ...] = ()
     monitored: bool = False
 
     def count(self, severity: Severity) -> int:
@@ -52,24 +154,19 @@ class Report:
 
     def summary(self) -> str:
         """The outcome in a few sentences. It never says that a training is private."""
-        return " ".join([*self._counted(), *self._aside()])
-
-    def _counted(self) -> list[str]:
         counts = [f"{n} {_plural(name, n)}" for name in MEANINGS if (n := self.count(name))]
         if self.failed:
-            return [f"{', '.join(counts)}."]
-        known = sum(RULES[code].severity != "note" for code in self.looked_for)
-        what = f"None of the {known} mistakes that are looked for in a {self.kind} was found"
-        notes = f" ({counts[0]})" if counts else ""
-        return [f"{what}{notes}.", LIMITS, *(() if self.monitored else (NEXT,))]
-
-    def _aside(self) -> list[str]:
-        n = len(self.set_aside)
-        if not n:
-            return []
-        codes = ", ".join(sorted({finding.code for finding in self.set_aside}))
-        was = "was" if n == 1 else "were"
-        return [f"{n} {_plural('finding', n)} {was} set aside by a comment ({codes})."]
+            said = [f"{', '.join(counts)}."]
+        else:
+            known = sum(RULES[code].severity != "note" for code in self.looked_for)
+            notes = f" ({counts[0]})" if counts else ""
+            none = f"None of the {known} mistakes that are looked for in a {self.kind} was found"
+            said = [f"{none}{notes}.", LIMITS, *(() if self.monitored else (NEXT,))]
+        if n := len(self.set_aside):
+            codes = ", ".join(sorted({finding.code for finding in self.set_aside}))
+            was = "was" if n == 1 else "were"
+            said.append(f"{n} {_plural('finding', n)} {was} set aside by a comment ({codes}).")
+        return " ".join(said)
 
     def as_json(self) -> dict[str, object]:
         """Plain values."""

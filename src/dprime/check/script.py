@@ -1,159 +1,327 @@
-"""A script or a notebook, read and judged."""
+"""What a script does, as far as reading tells: values with a role, and what happens to them."""
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
-from dprime import validate
-from dprime.check.doubts import doubts
-from dprime.check.looks import LOOKS
-from dprime.check.report import Report
-from dprime.check.rules import RULES, Finding
 from dprime.check.source import Source
-from dprime.check.trace import Trace
-from dprime.check.values import Loader, Model, options
-from dprime.check.walk import Walker
 
-SAVED_ONLY = ("DP409",)
-"""Codes that only a saved run can show."""
+UNKNOWN = object()
+"""The constant of a value that only the running script knows."""
 
-OTHERS = {
-    "tensorflow_privacy": "TensorFlow Privacy",
-    "jax_privacy": "JAX Privacy",
-    "dp_accounting": "dp_accounting",
-    "diffprivlib": "diffprivlib",
-    "fastDP": "fastDP",
-    "private_transformers": "private-transformers",
-    "objax.privacy": "Objax",
-}
-"""Libraries for private training that this check does not read."""
+COPIES = (
+    "deepcopy",
+    "fix",
+    "fix_and_validate",
+    "get_compatible_module",
+    "convert_batchnorm_modules",
+)
+"""What makes a model with parameters of its own from another one."""
+
+PRIVATE = ("make_private", "make_private_with_epsilon")
 
 
-def check_script(source: Source, *, records: int | None = None) -> Report:
-    """Read a script and say which mistakes it shows."""
-    tree = source.tree()
-    try:
-        trace = Walker().read(tree)
-    except RecursionError:
-        raise validate.invalid_input(
-            source.path, "nested too deeply", "a script that can be followed", "make it simpler"
-        ) from None
-    found = list(dict.fromkeys([*_nothing_private(trace), *_looks(trace, records)]))
-    placed = [
-        replace(f, place=source.place(f.line), sentence=_in_cells(f.sentence, source))
-        for f in _distinct(found)
-    ]
-    kept, aside = _sorted_out(placed, source, tree)
-    return Report(
-        path=source.path,
-        kind="notebook" if source.cells else "script",
-        findings=tuple(kept),
-        set_aside=tuple(aside),
-        unclear=(*_unclear(trace, source), *_unknown_codes(source)),
-        looked_for=tuple(code for code in RULES if code not in SAVED_ONLY),
-        monitored=any(_is_part(name, "dprime.monitor") for name in trace.names),
-    )
+class Place(NamedTuple):
+    """A line of a file."""
+
+    source: Source
+    line: int
+
+    def __str__(self) -> str:
+        return self.source.place(self.line)
 
 
-def _in_cells(sentence: str, source: Source) -> str:
-    """Lines that a sentence names, by cell where the source is a notebook."""
-    if not source.cells:
-        return sentence
-    apart = re.sub(r"\blines (\d+) and (\d+)", r"line \1 and line \2", sentence)
-    return re.sub(r"\bline (\d+)", lambda found: source.place(int(found[1])), apart)
+class Called:
+    """What has a dotted name, and may have got arguments."""
+
+    name: str
+    arguments: dict[str | int, Value]
+
+    def get(self, name: str, position: int | None = None) -> Value:
+        """An argument of the call; nothing where it was not given."""
+        found = self.arguments.get(name)
+        if found is None and position is not None:
+            found = self.arguments.get(position)
+        return NOTHING if found is None else found
+
+    @property
+    def short(self) -> str:
+        """The last part of its name."""
+        return self.name.rpartition(".")[2]
 
 
-def _looks(trace: Trace, records: int | None) -> Iterator[Finding]:
-    for look in LOOKS:
-        yield from look(trace, records)
+@dataclass(eq=False)
+class Value(Called):
+    """What an expression stands for."""
+
+    role: str = ""
+    """engine, model, optimizer, loader, criterion, data, batch, output, accountant; import,
+    function, class, object, dict, list; options (argparse), private (what make_private returns),
+    kept (batches in a list), len; nothing where it has no part of its own."""
+    name: str = ""
+    """The dotted name of what was imported or called; the method's; .name for an attribute."""
+    place: Place | None = None
+    sources: list[Value] = field(default_factory=list)
+    """What it was computed from, and what was put into it later."""
+    arguments: dict[str | int, Value] = field(default_factory=dict)
+    constant: object = UNKNOWN
+    of: Value | None = None
+    """What it is another form of: the model before make_private, the loader of a batch."""
+    training: Event | None = None
+    """The make_private that returned it."""
+    loops: tuple[Loop, ...] = ()
+    items: list[Value] | None = None
+    either: tuple[Value, ...] = ()
+    """The values that it may be, where that depends on a branch."""
+    assumed: bool = False
+    """Whether only its use tells the role."""
+    node: ast.AST | None = None
+    """The definition of a function."""
+    frame: object = None
+    """Where that stands; the class of an object."""
+
+    @property
+    def each(self) -> tuple[Value, ...]:
+        """The values that it may be."""
+        return self.either or (() if self is NOTHING else (self,))
+
+    @property
+    def number(self) -> float | None:
+        """The number that it is, where the script tells."""
+        held = self.constant
+        return held if isinstance(held, int | float) and not isinstance(held, bool) else None
+
+    def is_(self, wanted: object) -> bool:
+        """Whether the script says that it is exactly this."""
+        return type(self.constant) is type(wanted) and self.constant == wanted
+
+    @property
+    def private(self) -> bool:
+        """Whether make_private may have returned it."""
+        return any(each.training is not None for each in self.each)
+
+    @property
+    def root(self) -> Value:
+        """A model, optimizer or loader before Opacus wrapped it."""
+        return self.of.root if self.of is not None and self.training is not None else self
+
+    @property
+    def roots(self) -> set[Value]:
+        """That of each value that it may be."""
+        return {each.root for each in self.each}
+
+    def behind(self, stop: Callable[[Value], bool] = lambda _: False) -> Iterator[Value]:
+        """The value and all that it was computed from; not beyond those at which to stop."""
+        found, seen = [self], {id(self)}
+        for each in found:
+            yield each
+            for inner in () if stop(each) else each.inner():
+                if id(inner) not in seen:
+                    seen.add(id(inner))
+                    found.append(inner)
+
+    def inner(self) -> Iterator[Value]:
+        """What it was computed from at once."""
+        yield from (*self.either, *self.sources, *self.arguments.values())
+
+    def parts(self) -> Iterator[Value]:
+        """A model and all that it is made of; a copy is another model."""
+        return self.root.behind(lambda each: each.short in COPIES)
+
+    @cached_property
+    def batches(self) -> list[Value]:
+        """The batches that it was computed from; asked when everything is read."""
+        return [each for each in self.behind() if each.role == "batch"]
+
+    @property
+    def from_batch(self) -> bool:
+        """Whether it was computed from a batch of the private loader."""
+        return any(each.of is not None and each.of.private for each in self.batches)
 
 
-def _distinct(found: Iterable[Finding]) -> list[Finding]:
-    """One finding for each code and line, in the order of the lines."""
-    first: dict[tuple[int, str], Finding] = {}
-    for finding in found:
-        first.setdefault((finding.line or 0, finding.code), finding)
-    return [first[key] for key in sorted(first)]
+NOTHING = Value("nothing", constant=None)
+"""Stands for an argument that was not given."""
 
 
-def _nothing_private(trace: Trace) -> Iterator[Finding]:
-    if trace.has("private", "by hand", "clip") and not _only_clips(trace):
-        return
-    engines = list(trace.of("engine"))
-    given = trace.has("engine given")
-    if engines and not given:
-        sentence = "A PrivacyEngine is made, but make_private is not called in this file."
-        yield Finding("DP002", engines[0].line, sentence)
-        return
-    other = [OTHERS[o] for name in sorted(trace.names) for o in OTHERS if _is_part(name, o)]
-    if given:
-        sentence = "No private training was found: the engine is handed to code in another file."
-    elif other:
-        sentence = f"No private training was found: this check reads Opacus, not {other[0]}."
-    else:
-        sentence = "No private training was found."
-    yield Finding("DP001", 1, sentence)
+def either(values: Iterable[Value]) -> Value:
+    """A value that is one of these."""
+    found = list(dict.fromkeys(o for value in values for o in value.each))[:12]
+    roles = {each.role for each in found}
+    if len(found) == 1:
+        return found[0]
+    return Value(roles.pop() if len(roles) == 1 else "", either=tuple(found))
 
 
-def _only_clips(trace: Trace) -> bool:
-    """Clipping alone is no private training; with noise by hand it is meant to be one (DP304)."""
-    if trace.has("private", "by hand"):
-        return False
-    return not any(finding.code == "DP304" for finding in _looks(trace, None))
+@dataclass(eq=False)
+class Loop:
+    """A loop, and the loaders whose batches it runs over."""
+
+    place: Place | None
+    over: Value
+    kind: str = "loop"
+    """loop, batches, or tuner for a library that calls a function many times."""
+    times: float | None = None
+    tests: int = 0
+    """How many conditions it stands under."""
+    target: Value = NOTHING
+    loaders: list[Value] = field(default_factory=list)
+    kept: Value | None = None
+    """The list of batches that it runs over."""
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it may have more than one round."""
+        return self.times is None or self.times > 1
 
 
-def _is_part(name: str, library: str) -> bool:
-    return name == library or name.startswith(f"{library}.")
+@dataclass(eq=False)
+class Event(Called):
+    """A call, an attribute that is set (kind "set"), a branch ("decide")."""
+
+    kind: str
+    name: str
+    node: ast.AST
+    place: Place
+    subject: Value
+    arguments: dict[str | int, Value]
+    result: Value
+    loops: tuple[Loop, ...]
+    tests: tuple[ast.expr, ...]
+    path: tuple[tuple[int, int], ...]
+    """The branches in which it happens: (branch, arm)."""
+    entry: int
+    """0 for the script itself; else which of the functions that nothing in it calls."""
+    order: int
+
+    def excludes(self, other: Event) -> bool:
+        """Whether the two are in different arms of one branch, or need not both be run."""
+        arms = dict(self.path)
+        apart = self.entry != other.entry and self.entry > 0 and other.entry > 0
+        return apart or any(arms.get(branch, arm) != arm for branch, arm in other.path)
+
+    @property
+    def batches(self) -> Loop | None:
+        """The innermost loop over batches around it."""
+        return next((loop for loop in reversed(self.loops) if loop.kind == "batches"), None)
+
+    @property
+    def surely_private(self) -> bool:
+        """Whether it happens to what make_private returned, whatever branch was taken."""
+        return all(each.training is not None for each in self.subject.each)
+
+    @property
+    def ghost(self) -> bool:
+        """Whether this make_private asks for ghost clipping."""
+        return "ghost" in str(self.get("grad_sample_mode").constant)
+
+    @property
+    def noiseless(self) -> bool:
+        """Whether this make_private asks for no noise: then nothing else matters."""
+        return self.get("noise_multiplier").number == 0
+
+    @property
+    def own_engine(self) -> bool:
+        """Whether the engine is of a class of the script, which may count in its own way."""
+        return any(each.frame is not None for each in self.subject.each)
 
 
-def _unclear(trace: Trace, source: Source) -> Iterator[str]:
-    if trace.cut_short:
-        yield "The script is too long to be followed to its end."
-    kinds = {"module": (Model, "model"), "data_loader": (Loader, "loader")}
-    for event in trace.of("private"):
-        where = source.place(event.line)
-        for name, (kind, word) in kinds.items():
-            given = options(event.arguments.get(name))
-            if not given or not all(isinstance(each, kind) for each in given):
-                yield f"The {word} that make_private gets in {where} could not be followed."
-        for model in options(event.arguments.get("module")):
-            if isinstance(model, Model) and not model.seen:
-                yield f"Layers of the model that is made private in {where} come from elsewhere."
-    for doubt in dict.fromkeys(doubts(trace)):
-        yield _in_cells(f"Reading could not confirm {doubt}.", source)
+Found = Iterator[tuple[Event | Loop | Value, str]]
+"""The places of a mistake, each with a sentence."""
 
 
-def _unknown_codes(source: Source) -> Iterator[str]:
-    for line, codes in source.ignored().items():
-        for code in sorted(codes - set(RULES)):
-            yield f"The comment in {source.place(line)} names {code}, which is no code."
+@dataclass
+class Script:
+    """Everything that was read of a script and of the files that it imports."""
 
+    source: Source
+    events: list[Event]
+    libraries: set[str]
+    forward: Callable[[Value], Value]
+    """What `forward` of a network of the script makes of a batch."""
+    returned: list[Value]
+    """What functions return that nothing in the script calls."""
+    cut_short: bool = False
+    records: int | None = None
+    """The training records, where the user said."""
 
-def _sorted_out(
-    found: list[Finding], source: Source, tree: ast.Module
-) -> tuple[list[Finding], list[Finding]]:
-    """Those that stand, and those that a comment on the same statement sets aside."""
-    ignored = source.ignored()
-    kept: list[Finding] = []
-    aside: list[Finding] = []
-    for finding in found:
-        lines = _statement_lines(tree, finding.line or 1)
-        named = [ignored[line] for line in lines if line in ignored]
-        is_named = any(not codes or finding.code in codes for codes in named)
-        (aside if is_named else kept).append(finding)
-    return kept, aside
+    @cached_property
+    def _by_name(self) -> dict[str, list[Event]]:
+        found: dict[str, list[Event]] = {}
+        for event in self.events:
+            if event.kind == "call":
+                found.setdefault(event.short, []).append(event)
+        return found
 
+    def calls(self, *names: str) -> list[Event]:
+        """Calls of functions and methods with these names, in order."""
+        found = [event for name in names for event in self._by_name.get(name, ())]
+        return sorted(found, key=lambda event: event.order)
 
-def _statement_lines(tree: ast.Module, line: int) -> range:
-    """The lines of the statement that a line belongs to, without the body of a loop or an if."""
-    best = range(line, line + 1)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or line):
-            body = getattr(node, "body", None)
-            end = body[0].lineno - 1 if body else node.end_lineno or line
-            if node.lineno <= line <= end:
-                best = range(node.lineno, end + 1)
-    return best
+    def sets(self, *names: str) -> list[Event]:
+        """Attributes with these names that are set."""
+        return [event for event in self.events if event.kind == "set" and event.name in names]
+
+    @cached_property
+    def engines(self) -> list[Value]:
+        """The engines that are made."""
+        made = [event.result for event in self.events if event.kind == "call"]
+        return list(dict.fromkeys(each for each in made if each.role == "engine"))
+
+    @cached_property
+    def trainings(self) -> list[Event]:
+        """Calls of make_private."""
+        return self.calls(*PRIVATE)
+
+    @cached_property
+    def steps(self) -> list[Event]:
+        """Calls of step() on any optimizer."""
+        return [e for e in self.calls("step") if any(o.role == "optimizer" for o in e.subject.each)]
+
+    @cached_property
+    def private_steps(self) -> list[Event]:
+        """Calls of step() on an optimizer that may be the private one."""
+        return [event for event in self.steps if event.subject.private]
+
+    @cached_property
+    def losses(self) -> list[tuple[Event, Value]]:
+        """Calls of backward(), with the loss: `loss.backward()`, `accelerator.backward(loss)`."""
+        found = []
+        for event in self.calls("backward", "manual_backward"):
+            given = event.get("loss", 0)
+            found.append((event, event.subject if given is NOTHING else given))
+        return found
+
+    @cached_property
+    def all_losses(self) -> Value:
+        """What every loss of a batch is made of, where there is a private training."""
+        losses = [loss for _, loss in self.losses if loss.batches]
+        return Value("list", "list", sources=losses if self.trainings else [])
+
+    @cached_property
+    def training_losses(self) -> list[tuple[Event, Value]]:
+        """Those in the loop of a private step."""
+        around = [step.loops for step in self.private_steps]
+        return [
+            (event, loss)
+            for event, loss in self.losses
+            if any(event.loops[: len(loops)] == loops for loops in around)
+        ]
+
+    @cached_property
+    def ghost(self) -> bool | None:
+        """Whether gradients are clipped without being kept for each record; None if not known."""
+        modes = [mode for e in self.trainings if (mode := e.get("grad_sample_mode")) is not NOTHING]
+        if any("ghost" in str(mode.constant) for mode in modes):
+            return True
+        return False if all(isinstance(mode.constant, str) for mode in modes) else None
+
+    def given(self, name: str, before: Event | None = None) -> set[Value]:
+        """Models, optimizers or loaders that make_private got (before an event)."""
+        made = self.trainings
+        if before is not None:
+            made = [e for e in made if e.order < before.order and not e.excludes(before)]
+        return {each for event in made for each in event.get(name).each}

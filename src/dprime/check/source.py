@@ -8,7 +8,8 @@ import json
 import re
 import tokenize
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from dprime import validate
@@ -16,11 +17,15 @@ from dprime import validate
 IGNORE = re.compile(r"#\s*dprime:\s*ignore(?:\[([^\]]*)\])?")
 """`# dprime: ignore[DP101, DP703]` at the end of a line, or `# dprime: ignore` for all codes."""
 
-MAGIC = re.compile(r"^\s*[%!?]|\?\s*$")
-"""Lines of a notebook that are not Python."""
+MAGIC = re.compile(r"^(\s*)(?:[%!?].*|.*\?\s*)$")
+ASSIGNED = re.compile(r"^(\s*[\w, ]+=\s*)[%!].*$")
+"""Lines of a notebook that are not Python: `%time`, `!ls`, `help?`, `files = !ls`."""
+
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What `ast.parse` raises."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
     """Python code with the name of its file.
 
@@ -28,37 +33,36 @@ class Source:
         path: as it was given.
         code: one text; the cells of a notebook follow each other.
         cells: for a notebook, (first line, number of the cell), in order.
+        skipped: cells that are no Python.
+        within: the name by which a script that imports it knows the file; empty for the script.
     """
 
     path: str
     code: str
-    cells: tuple[tuple[int, int], ...] = field(default=())
+    cells: tuple[tuple[int, int], ...] = ()
+    skipped: tuple[int, ...] = ()
+    within: str = ""
 
+    @cached_property
     def tree(self) -> ast.Module:
         """The code, parsed."""
         try:
             return ast.parse(self.code)
-        except SyntaxError as error:
-            place = self.place(error.lineno or 1)
+        except UNREADABLE as error:
+            at = f", line {error.lineno or 1}" if isinstance(error, SyntaxError) else ""
+            why = f"not ({getattr(error, 'msg', error)}{at})"
             raise validate.invalid_input(
-                self.path, f"not ({error.msg}, {place})", "a Python script that can be read",
-                "mend that line",
-            ) from None  # fmt: skip
-        except (ValueError, RecursionError, MemoryError) as error:
-            raise validate.invalid_input(
-                self.path, f"not ({error})", "a Python script that can be read", "give a script"
+                self.path, why, "a Python script that can be read", "mend it"
             ) from None
 
-    def place(self, line: int | None) -> str:
+    def place(self, line: int) -> str:
         """Where a line is, in words."""
-        if line is None:
-            return ""
-        found = [(first, cell) for first, cell in self.cells if first <= line]
-        if not found:
-            return f"line {line}"
-        first, cell = found[-1]
-        return f"cell {cell}, line {line - first + 1}"
+        for first, cell in reversed(self.cells):
+            if first <= line:
+                return f"cell {cell}, line {line - first + 1}"
+        return f"{self.within}, line {line}" if self.within else f"line {line}"
 
+    @cached_property
     def ignored(self) -> dict[int, set[str]]:
         """Codes that a comment sets aside, by line; an empty set stands for all."""
         return {
@@ -74,28 +78,65 @@ class Source:
         except (tokenize.TokenError, IndentationError):
             return
 
+    def sets_aside(self, code: str, line: int) -> bool:
+        """Whether a comment on the statement of this line names the code, or all codes."""
+        lines = range(line, line + 1)
+        for node in ast.walk(self.tree) if self.ignored else ():
+            if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or line):
+                body = getattr(node, "body", None)
+                end = body[0].lineno - 1 if body else node.end_lineno or line
+                if line <= end:
+                    lines = range(node.lineno, end + 1)
+        named = [self.ignored[line] for line in lines if line in self.ignored]
+        return any(not codes or code in codes for codes in named)
 
-def read_source(path: Path, text: str) -> Source:
+
+def read_source(path: Path, text: str, within: str = "") -> Source:
     """The code of a script, or of the code cells of a notebook."""
     if path.suffix != ".ipynb":
-        return Source(str(path), text)
+        return Source(str(path), text, within=within)
     try:
         cells = json.loads(text)["cells"]
         codes = [
-            (n, _text(c["source"])) for n, c in enumerate(cells, 1) if c["cell_type"] == "code"
+            (number, "".join(cell["source"]))
+            for number, cell in enumerate(cells, 1)
+            if cell["cell_type"] == "code"
         ]
     except (ValueError, KeyError, TypeError):
         raise validate.invalid_input(
             str(path), "not one", "a notebook with cells", "save it again with Jupyter"
         ) from None
     lines: list[str] = []
-    starts = []
-    for cell, code in codes:
-        starts.append((len(lines) + 1, cell))
-        magic = code.lstrip().startswith("%%")
-        lines += ["pass" if magic or MAGIC.search(line) else line for line in code.split("\n")]
-    return Source(str(path), "\n".join(lines) + "\n", tuple(starts))
+    starts, skipped = [], []
+    for number, code in codes:
+        starts.append((len(lines) + 1, number))
+        readable = _without_magic(code)
+        if readable is None:
+            skipped.append(number)
+        lines += (readable or "").split("\n")
+    if codes and len(skipped) == len(codes):
+        raise validate.invalid_input(
+            str(path), "not one", "a notebook with Python in its cells", "give a script"
+        )
+    return Source(str(path), "\n".join(lines) + "\n", tuple(starts), tuple(skipped))
 
 
-def _text(source: str | list[str]) -> str:
-    return source if isinstance(source, str) else "".join(source)
+def _without_magic(code: str) -> str | None:
+    """A cell as Python, as many lines as it has; None where it is no Python."""
+    if code.lstrip().startswith("%%"):
+        first, _, rest = code.lstrip().partition("\n")
+        if not first.startswith(("%%time", "%%capture", "%%writefile")):
+            return "\n" * code.count("\n")
+        code = "\n" * code[: len(code) - len(code.lstrip())].count("\n") + "pass\n" + rest
+    if not _parses(code):
+        lines = [ASSIGNED.sub(r"\1None", line) for line in code.split("\n")]
+        code = "\n".join(MAGIC.sub(r"\1pass", line) for line in lines)
+    return code if _parses(code) else None
+
+
+def _parses(code: str) -> bool:
+    try:
+        ast.parse(code)
+    except UNREADABLE:
+        return False
+    return True

@@ -1,29 +1,62 @@
-"""The saved state of a monitor: its ledger, and what else read the data."""
+"""The saved state of a monitor: its ledger, and what else read the data; the risk of saved runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from dprime import validate
-from dprime.check.looks.deltas import judged
-from dprime.check.report import Report
-from dprime.check.risk import Reading, certified
-from dprime.check.rules import Finding
-from dprime.mechanisms import ADJACENCIES, DPSGD, Gaussian, Mechanism
-from dprime.monitor.ledger import Ledger, NoGuarantee
+from dprime.check.report import Finding, Reading, Report, Risk
+from dprime.check.rules.accounting import too_large
+from dprime.mechanisms import ADJACENCIES, Mechanism
+from dprime.metrics import profile, risk_profile
+from dprime.monitor.ledger import Ledger
 from dprime.monitor.tails import NoiseEnds, with_tails
 
 LOOKED_FOR = ("DP101", "DP201", "DP307", "DP408", "DP409", "DP413", "DP501", "DP502", "DP601")
 """What a saved run can show."""
 
+SHOWN = ("advantage", "epsilon")
+"""Of all metrics, those that a check shows."""
+
+READABLE = ("DPSGD", "Gaussian")
+"""Mechanisms beside a monitor's steps that are made again from their description."""
+
 TAILS_UNKNOWN = (
     "The file does not say whether Opacus' secure_mode was on: the tails that PyTorch's own noise "
     "lacks are not in the numbers."
 )
+SAVE_AGAIN = "save Monitor.state_dict() again"
 
-READABLE: dict[str, type[Mechanism]] = {"DPSGD": DPSGD, "Gaussian": Gaussian}
-"""Mechanisms that are made again from their description."""
+
+def certified(about: str, mechanism: Mechanism, adjacency: str, delta: float | None) -> Risk:
+    """The risk of a mechanism; it refuses what cannot be certified.
+
+    >>> from dprime import DPSGD
+    >>> risk = certified("one run", DPSGD(1.0, 0.01, 2000), "add-remove", 1e-5)
+    >>> [round(answer.value, 3) for answer in risk.answers]
+    [0.226, 2.584]
+    """
+    curve = mechanism.curve(adjacency)
+    answers = risk_profile(curve, profile(delta=1e-5 if delta is None else delta))
+    return Risk(about, mechanism, adjacency, tuple(a for a in answers if a.name in SHOWN))
+
+
+saved_run = partial(Report, kind="saved run", looked_for=LOOKED_FOR)
+
+
+def void(found: Iterable[Finding]) -> Reading | None:
+    """What stands in place of a number where there is an error."""
+    codes = sorted({each.code for each in found if each.rule.severity == "error"})
+    return Reading(missing=(f"a run without errors ({', '.join(codes)})",)) if codes else None
+
+
+def delta_findings(delta: float | None, records: int | None) -> Iterator[Finding]:
+    """What is wrong with a δ for so many records."""
+    judged = None if delta is None else too_large(delta, records)
+    if judged is not None:
+        yield Finding(judged[0], None, judged[1])
 
 
 def check_state(
@@ -31,7 +64,7 @@ def check_state(
 ) -> Report:
     """Judge what `Monitor.state_dict()` gave."""
     ledger = _ledger(path, state)
-    found = list(judged(delta, records, None)) if delta is not None else []
+    found = [*delta_findings(delta, records)]
     reason = next((step.reason for step, _ in ledger.entries if step.reason), "")
     reading = Reading()
     if not ledger.steps:
@@ -40,82 +73,65 @@ def check_state(
         found.append(Finding("DP408", None, f"No guarantee covers the run: {reason}."))
         reading = Reading(missing=("steps that a guarantee covers",))
     else:
-        reading = _reading(path, ledger, state, 1e-5 if delta is None else delta)
+        reading = _reading(path, ledger, state, delta)
     if any(step.sampling != "poisson" for step, _ in ledger.entries):
         found.append(Finding("DP101", None, "Steps were taken on batches that are not Poisson."))
     unclear = [f"The monitor warned: {each}" for each in state.get("warnings", ())]
-    if "noise" not in state:
-        unclear.append(TAILS_UNKNOWN)
-    return Report(
-        path, "saved run", tuple(found), reading=reading, unclear=tuple(unclear),
-        looked_for=LOOKED_FOR, monitored=True,
-    )  # fmt: skip
+    unclear += [] if "noise" in state else [TAILS_UNKNOWN]
+    return saved_run(
+        path, findings=tuple(found), reading=reading, unclear=tuple(unclear), monitored=True
+    )
+
+
+def _damaged(path: str, what: str) -> validate.InputError:
+    return validate.invalid_input(path, f"damaged ({what})", "a monitor's state", SAVE_AGAIN)
 
 
 def _ledger(path: str, state: Mapping[str, Any]) -> Ledger:
-    remedy = "save Monitor.state_dict() again"
     try:
         validate.one_of("adjacency", state.get("adjacency"), ADJACENCIES)
         return Ledger.from_state(state["ledger"])
     except (TypeError, KeyError, IndexError):
-        raise validate.invalid_input(path, "another", "a monitor's state", remedy) from None
+        raise validate.invalid_input(path, "another", "a monitor's state", SAVE_AGAIN) from None
     except validate.InputError as error:
-        damage = f"damaged ({str(error).rstrip('.')})"
-        raise validate.invalid_input(path, damage, "a monitor's state", remedy) from None
+        raise _damaged(path, str(error).rstrip(".")) from None
 
 
-def _reading(path: str, ledger: Ledger, state: Mapping[str, Any], delta: float) -> Reading:
+def _reading(path: str, ledger: Ledger, state: Mapping[str, Any], delta: float | None) -> Reading:
     """The risk of the steps together with all that the monitor was told of besides."""
-    named = _besides(path, state)
-    others = [mechanism for mechanism in named.values() if mechanism is not None]
-    if len(others) < len(named):
-        unread = ", ".join(name for name, mechanism in named.items() if mechanism is None)
-        what = f"the cost of what read the data besides the steps ({unread})"
+    besides = state.get("besides", [])
+    if not isinstance(besides, list | tuple) or not all(isinstance(e, Mapping) for e in besides):
+        raise _damaged(path, "its besides")
+    names = [str(described.get("name", "unnamed")) for described in besides]
+    if len(names) > 1:
+        names = [f"{place}. {name}" for place, name in enumerate(names, 1)]
+    others = [_mechanism(described) for described in besides]
+    unread = [name for name, other in zip(names, others, strict=True) if other is None]
+    if unread:
+        what = f"the cost of what read the data besides the steps ({', '.join(unread)})"
         return Reading(missing=(what,))
     about = "the steps that the monitor saw"
-    if named:
-        about += f" and what read the data besides them ({', '.join(named)})"
-    mechanism = ledger.mechanism(*others)
+    if names:
+        about += f" and what read the data besides them ({', '.join(names)})"
+    mechanism = ledger.mechanism(*(other for other in others if other is not None))
     if "noise" in state:
-        mechanism = with_tails(mechanism, ledger, _noise_ends(path, state))
+        try:
+            ends = NoiseEnds.from_state(state["noise"])
+        except (TypeError, ValueError, KeyError):
+            raise _damaged(path, "its noise") from None
+        mechanism = with_tails(mechanism, ledger, ends)
     assert mechanism is not None
-    assert not isinstance(mechanism, NoGuarantee)
     try:
         return Reading((certified(about, mechanism, state["adjacency"], delta),))
     except validate.InputError as error:
         return Reading(missing=(f"parameters that can be certified ({str(error).rstrip('.')})",))
 
 
-def _noise_ends(path: str, state: Mapping[str, Any]) -> NoiseEnds:
+def _mechanism(described: Mapping[str, Any]) -> Mechanism | None:
+    """The mechanism of a description; None where it cannot be read, or is not complete."""
     try:
-        return NoiseEnds.from_state(state["noise"])
-    except (TypeError, ValueError, KeyError):
-        remedy = "save Monitor.state_dict() again"
-        raise validate.invalid_input(
-            path, "damaged (its noise)", "a monitor's state", remedy
-        ) from None
-
-
-def _besides(path: str, state: Mapping[str, Any]) -> dict[str, Mechanism | None]:
-    """Each mechanism by its number and name; None where its description cannot be read."""
-    found: dict[str, Mechanism | None] = {}
-    listed = state.get("besides", [])
-    if not isinstance(listed, list | tuple) or not all(isinstance(e, Mapping) for e in listed):
-        remedy = "save Monitor.state_dict() again"
-        raise validate.invalid_input(path, "damaged (its besides)", "a monitor's state", remedy)
-    for place, described in enumerate(listed, 1):
-        name = str(described.get("name", "unnamed"))
-        label = name if len(listed) == 1 else f"{place}. {name}"
-        found[label] = _mechanism(name, described)
-    return found
-
-
-def _mechanism(name: str, described: Mapping[str, Any]) -> Mechanism | None:
-    kind = READABLE.get(name)
-    if kind is None:
-        return None
-    try:
-        made = Mechanism.from_dict(described)
+        made = Mechanism.from_dict(described) if described.get("name") in READABLE else None
     except ValueError:
         return None
-    return made if set(made.to_dict()) == set(described) and not made.free_parameters() else None
+    whole = made is not None and {*made.to_dict()} == {*described} and not made.free_parameters()
+    return made if whole else None

@@ -17,7 +17,7 @@ from dprime.cli.options import AsJson, number_option, whole
 
 if TYPE_CHECKING:
     from dprime.check import Finding, Report
-    from dprime.check.risk import Risk
+    from dprime.check.report import Risk
 
 FOUND = 1
 """Exit code where there is an error or a warning."""
