@@ -10,7 +10,7 @@ drawn, so a billion trials cost no more than a hundred.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,9 +24,6 @@ from dprime.curve import LowerCurve, TradeOff
 from dprime.metrics import Reading
 from dprime.privacy_loss import Array
 from dprime.shapes import Point, Polygon
-
-METHODS = ("band", "clopper-pearson", "gaussian")
-"""The methods whose chance is known, with their default options."""
 
 CHOICES, COUNTS, BANDS = 100, 8, 500
 """How often the choice of a threshold is drawn, the errors that are counted at each, and a band."""
@@ -122,12 +119,10 @@ def chance(goal: AuditGoal, method: str, trials: int, lost: int = 0) -> float:
 
     The band's is known too where some of them were lost and count against the attacker.
     """
-    if method == "gaussian":
-        return _gaussian(goal, trials)
-    return _band(goal, trials, lost) if method == "band" else _clopper_pearson(goal, trials)
+    return CHANCES[method](goal, trials, lost)
 
 
-def _gaussian(goal: AuditGoal, trials: int) -> float:
+def _gaussian(goal: AuditGoal, trials: int, _: int) -> float:
     """The chance that a noncentral t exceeds the least one whose bound has the goal's d′.
 
     The bound reaches that d′ where T >= t, t the value that a noncentral t of that d′ exceeds with
@@ -146,7 +141,7 @@ def _gaussian(goal: AuditGoal, trials: int) -> float:
     return gaussian.tail(limit, freedom, goal.d_prime * root)
 
 
-def _clopper_pearson(goal: AuditGoal, trials: int) -> float:
+def _clopper_pearson(goal: AuditGoal, trials: int, _: int) -> float:
     """The share of drawn audits that reach the goal, their threshold chosen on held-out trials."""
     held = max(1, int(clopper_pearson.HELD_OUT * trials))
     counted, level = trials - held, each_of_two(1.0 - goal.confidence)
@@ -244,3 +239,13 @@ def _counts(
         counted = counted + rng.binomial(most[gap] - counted, share)
         last, counts[:, place] = point, counted
     return counts
+
+
+CHANCES: dict[str, Callable[[AuditGoal, int, int], float]] = {
+    "band": _band,
+    "clopper-pearson": _clopper_pearson,
+    "gaussian": _gaussian,
+}
+"""By method, with its default options."""
+
+METHODS = tuple(CHANCES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dprime import validate
 from dprime.runs.backends.base import Backend, End, Here, Outcome, Task, Work
 from dprime.runs.backends.processes import Processes
@@ -9,8 +11,12 @@ from dprime.runs.backends.ray import Ray
 
 __all__ = ["Backend", "End", "Here", "Outcome", "Processes", "Ray", "Task", "Work", "backend_named"]
 
-BACKENDS = {"here": (), "processes": ("workers", "time_limit"), "ray": ("address", "time_limit")}
-"""Their names, with the options of each."""
+BACKENDS: dict[str, tuple[Callable[..., Backend], tuple[str, ...]]] = {
+    "here": (Here, ()),
+    "processes": (Processes, ("workers", "time_limit")),
+    "ray": (Ray, ("address", "time_limit", "device")),
+}
+"""By name: what makes a backend, and its options."""
 
 
 def backend_named(
@@ -26,12 +32,11 @@ def backend_named(
     >>> backend_named("processes", workers=2).workers
     2
     """
-    options = BACKENDS[validate.one_of("backend", name, tuple(BACKENDS))]
-    for option, value in (("workers", workers), ("address", address), ("time_limit", time_limit)):
-        if value is not None and option not in options:
-            owners = [each for each, its in BACKENDS.items() if option in its]
+    made, options = BACKENDS[validate.one_of("backend", name, tuple(BACKENDS))]
+    given = {"workers": workers, "address": address, "time_limit": time_limit, "device": device}
+    for option, value in given.items():
+        if option not in options and option != "device" and value is not None:
+            owners = [each for each, (_, its) in BACKENDS.items() if option in its]
             remedy = f"give the backend {' or '.join(owners)}"
             raise validate.invalid_value(option, value, f"left out for {name}", remedy)
-    if name == "processes":
-        return Processes(workers, time_limit)
-    return Ray(address, time_limit, device) if name == "ray" else Here()
+    return made(**{option: given[option] for option in options})
