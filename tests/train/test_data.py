@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dprime import InputError
 from dprime.train import TrainingData
 from trials import blobs
 
@@ -38,6 +39,12 @@ def test_adding_a_record_is_removing_it_from_the_other_side():
     assert data.adjacency == "add-remove"
     assert np.array_equal(data.dataset("in").records, [*ALL, OTHER.records[0]])
     assert np.array_equal(data.dataset("out").records, ALL)
+
+
+@pytest.mark.parametrize("place", [-1, 6, 1.5])
+def test_a_place_that_is_not_there(place):
+    with pytest.raises(InputError, match="place must be a whole number from 0 to 5"):
+        replace(PAIRS["remove"][0], place=place)
 
 
 def test_a_random_place_is_as_likely_as_any_other():

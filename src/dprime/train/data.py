@@ -35,6 +35,12 @@ class TrainingData:
     members: NDArray[np.bool_] | None = field(default=None, repr=False)
     probability: float | NDArray[np.float64] = 1.0
 
+    def __post_init__(self) -> None:
+        if self.place is not None and self.place not in range(len(self.common) + 1):
+            wanted = f"a whole number from 0 to {len(self.common)}, the number of common records"
+            remedy = "give None to put the record last"
+            raise validate.invalid_value("place", self.place, wanted, remedy)
+
     @classmethod
     def alone(cls, dataset: Dataset) -> TrainingData:
         """One world only, for trainings that nobody is asked to tell apart."""
