@@ -258,6 +258,7 @@ def compared(a, b, measure):
         (compared(TABLE, TABLE * np.inf, "manhattan"), "b"),
         (compared(PICTURES * 255, PICTURES, "ssim"), "a"),
         (compared(PICTURES * np.nan, PICTURES, "ssim"), "a"),
+        (compared(PICTURES, -PICTURES, "ssim"), "b"),
         (compared([["x"]], TABLE, "manhattan"), "a"),
         (lambda: default_measure("sound"), "kind"),
         (ranked(adjacency="zero-out"), "adjacency"),
