@@ -269,6 +269,7 @@ def compared(a, b, measure):
         (ranked(memory=0), "memory"),
         (ranked(device="abacus"), "device"),
         (lambda: ranked()().top(4), "k"),
+        (lambda: ranked()().bottom(0), "k"),
         (lambda: ranked(keep=1)().bottom(2), "k"),  # it vouches for one at each end
     ],
 )
