@@ -258,6 +258,7 @@ def compared(a, b, measure):
         (compared(TABLE, TABLE * np.inf, "manhattan"), "b"),
         (compared(PICTURES * 255, PICTURES, "ssim"), "a"),
         (compared(PICTURES * np.nan, PICTURES, "ssim"), "a"),
+        (compared(PICTURES, -PICTURES, "ssim"), "b"),
         (compared([["x"]], TABLE, "manhattan"), "a"),
         (lambda: default_measure("sound"), "kind"),
         (ranked(adjacency="zero-out"), "adjacency"),
@@ -268,6 +269,7 @@ def compared(a, b, measure):
         (ranked(memory=0), "memory"),
         (ranked(device="abacus"), "device"),
         (lambda: ranked()().top(4), "k"),
+        (lambda: ranked()().bottom(0), "k"),
         (lambda: ranked(keep=1)().bottom(2), "k"),  # it vouches for one at each end
     ],
 )

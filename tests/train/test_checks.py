@@ -69,6 +69,7 @@ REFUSED = [
     ),
     (image_model(nn.InstanceNorm2d(8, track_running_stats=True)), IMAGES, MIXING),
     (nn.Sequential(Centred(), nn.Linear(4, 3)), DATA, MIXING),
+    (Wrapped(nn.Sequential(Centred(), nn.Linear(4, 3))), DATA, MIXING),
     (
         nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5)),
         DATA,

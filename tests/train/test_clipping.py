@@ -27,6 +27,17 @@ def test_the_median_without_noise_and_as_one_gaussian_step():
     assert noisy.value == pytest.approx(median, rel=0.2)
 
 
+def test_each_count_has_the_noise_that_is_stated(monkeypatch):
+    seen = []
+
+    def noted(_, counts, sigma, *purpose, step):
+        seen.append((float(counts.sum()), float(sigma)))
+
+    monkeypatch.setattr("dprime.train.clipping.add_normal", noted)
+    median_clip_norm(MODEL, DATA, seed=2, noise_multiplier=3.0)
+    assert seen == [(len(DATA), 3.0)]
+
+
 def test_bad_noise():
     with pytest.raises(ValueError, match="noise_multiplier must be above 0, but it is 0"):
         median_clip_norm(MODEL, DATA, noise_multiplier=0)

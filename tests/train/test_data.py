@@ -31,7 +31,9 @@ def test_two_worlds_wherever_the_differing_records_stand(pair, place):
     assert np.array_equal(data.dataset("in").records, inside)
     assert np.array_equal(data.dataset("out").records, outside)
     assert data.size == data.expected == len(inside)
-    assert adjacency is None or np.array_equal(data.union.records[data.first], X)
+    if adjacency is not None:
+        assert np.array_equal(data.union.records[data.first], X)
+        assert data.union.labels[data.first] == DATA.labels[2]
 
 
 def test_adding_a_record_is_removing_it_from_the_other_side():

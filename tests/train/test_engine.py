@@ -28,7 +28,7 @@ from trials import PAIRS, RECIPE, SMALL, Wrapped, blobs, check_slowly, dense, fa
 MEMBERS = np.random.default_rng(5).random((7, 9)) < 0.6
 PARTS = TrainingData.parts(SMALL, MEMBERS, 0.6)
 WORLDS = {"alone": TrainingData.alone(SMALL), **PAIRS, "parts": PARTS}
-STILL = TrainingConfig(steps=1, learning_rate=1e-30)
+STILL = TrainingConfig(steps=1, learning_rate=1e-30, block=3)
 
 RECIPES = {
     "full batch": TrainingConfig(**RECIPE),
@@ -143,7 +143,7 @@ def test_frozen_layers_stay(wrap):
 
 
 def test_trials_that_diverge_are_told():
-    done = train(dense(5, 4, 3), SMALL, TrainingConfig(20, 1e30), trials=3, seed=1)
+    done = train(dense(5, 4, 3), SMALL, TrainingConfig(20, 1e30, block=2), trials=3, seed=1)
     assert done.diverged.all()
     assert "3 of them diverged" in repr(done)
     assert not trained(SMALL).diverged.any()

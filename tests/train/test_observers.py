@@ -15,7 +15,7 @@ from trials import SMALL, C, Keeper, blobs, dense, trained
 def test_likelihood_ratios_by_hand(pair, local):
     """Full batch: (‖noisy − D′ sum‖² − ‖noisy − D sum‖²)/(2σ²), added up."""
     keeper, ratio, last = Keeper(), LikelihoodRatio(every_step=True), LikelihoodRatio()
-    options = {"trials": 6, "seed": 3, "sensitivity": "local" if local else "global"}
+    options = {"trials": 6, "block": 4, "sensitivity": "local" if local else "global"}
     trained(pair, keeper, ratio, last, **options)
     total = torch.zeros(6, dtype=torch.float64)
     for step in range(3):
@@ -83,7 +83,7 @@ def test_log_mixture_far_out():
 def test_local_sensitivity(pair, rate):
     """‖g(x)‖, or ‖g(x) − g(x′)‖, of the clipped gradients, whether they were drawn or not."""
     keeper, sensitivity = Keeper(), LocalSensitivity()
-    trained(pair, keeper, sensitivity, trials=5, sample_rate=rate)
+    trained(pair, keeper, sensitivity, trials=5, block=2, sample_rate=rate)
     for step in keeper.steps:
         found = sensitivity.norms[step["rows"], step["index"]]
         first, *second = (g.double() for g in step["differing"])
@@ -99,7 +99,7 @@ def test_local_sensitivity(pair, rate):
 def test_accuracy_every_few_steps_is_that_of_shorter_trainings(every, after):
     """The model after k steps is the one that a training of k steps ends with."""
     held_out = blobs(200, (5,), seed=4)
-    options = {"trials": 12, "learning_rate": 3.0, "noise_multiplier": 0.2}
+    options = {"trials": 12, "block": 5, "learning_rate": 3.0, "noise_multiplier": 0.2}
     seen = AccuracyEvery(held_out, every)
     trained(SMALL, seen, steps=7, **options)
     assert seen.after == after
@@ -113,7 +113,7 @@ def test_accuracy_every_few_steps_is_that_of_shorter_trainings(every, after):
 
 def test_the_noise_that_was_added():
     scale = NoiseScale()
-    done = trained(SMALL, scale, trials=7)
+    done = trained(SMALL, scale, trials=7, block=3)
     assert np.array_equal(scale.sigmas, np.full((7, 3), done.training.sigma))
 
 

@@ -78,6 +78,7 @@ def test_everything_an_observer_sees(monkeypatch, pair, rate, records):
             outs = shared + gradients[first + 1] if len(differing) == 2 else shared
             for name, expected in [("common", shared), ("in", ins), ("out", outs)]:
                 close(seen[name][trial], expected)
+            assert all(float(g[trial].double().norm()) <= C for g in seen["differing"])
             if rate == 1:
                 close(seen["own"][trial], ins if in_world else outs)
     assert torch.equal(torch.cat([weights for _, weights in sorted(keeper.final)]), done.weights)
@@ -212,7 +213,7 @@ def test_the_records_own_gradient_counts_no_more():
 @pytest.mark.parametrize("options", [{"sensitivity": "local"}, {"sample_rate": 0.3}], ids=str)
 def test_observers_see_it_and_sensitivity_and_noise_are_the_canarys(pair, options):
     canary, keeper, noise, sensitivity = Made(), Keeper(), NoiseScale(), LocalSensitivity()
-    done = trained(pair, keeper, noise, sensitivity, canary=canary, **options)
+    done = trained(pair, keeper, noise, sensitivity, canary=canary, block=3, **options)
     z = done.training.noise_multiplier
     two, local = pair == "replace", "sensitivity" in options
     slices = sorted((s["index"], s["rows"].start, s["rows"].stop) for s in keeper.steps)
