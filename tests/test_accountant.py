@@ -159,18 +159,20 @@ def test_randomized_responses_compose_exactly(count):
 
 
 @settings(max_examples=40)
-@given(setting=SETTINGS, factor=st.floats(1.01, 3))
-def test_risk_is_certified_or_refused_and_monotone_in_noise_rate_and_steps(setting, factor):
+@given(setting=SETTINGS, factor=st.floats(1.01, 3), adjacency=st.sampled_from([*RELATIONS]))
+def test_risk_is_certified_or_refused_and_monotone_in_noise_rate_and_steps(
+    setting, factor, adjacency
+):
     noise, rate, steps = setting
     try:
-        base = DPSGD(noise, rate, steps).curve()
+        base = DPSGD(noise, rate, steps).curve(adjacency)
     except NotCertifiableError:
         assert noise < 0.5 or steps > 1_000_000 or rate < 1e-5
         return
     quieter = DPSGD(min(noise * factor, 300.0), rate, steps)
     rarer = DPSGD(noise, rate / factor, steps)
     fewer = DPSGD(noise, rate, max(1, int(steps / factor)))
-    for safer in (each.curve() for each in (quieter, rarer, fewer)):
+    for safer in (each.curve(adjacency) for each in (quieter, rarer, fewer)):
         assert safer.advantage() <= base.advantage() * (1 + SLACK) + 1e-7
         assert safer.tpr(0.01) <= base.tpr(0.01) * (1 + SLACK) + 1e-7
         assert safer.epsilon(1e-5) <= base.epsilon(1e-5) * (1 + SLACK) + 1e-4
@@ -205,3 +207,9 @@ def test_rounding_stays_within_its_budget(setting):
     assert abs(loss.p.sum() - 1) < loss.p_inf
     assert abs(loss.q.sum() - 1) < loss.q_inf
     assert 5e-16 * setting[2] < loss.p_inf < 1e-14 * setting[2] + 1e-11
+
+
+def test_a_claim_beyond_the_grid_is_refused(monkeypatch):
+    monkeypatch.setattr("dprime.accountant.LARGEST_GRID", 100)
+    with pytest.raises(NotCertifiableError, match="more noise, a smaller rate or fewer steps"):
+        DPSGD(1.0, 0.01, 2000).curve()

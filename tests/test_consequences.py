@@ -159,6 +159,14 @@ def test_the_capacity_grows_with_what_is_easier():
     assert records(prior=0.5) == 0
 
 
+def test_very_large_pools_are_counted():
+    curve = TradeOff.gaussian(0.5)
+    small = deletion_capacity(curve, prior=1e-9).records
+    assert deletion_capacity(curve, prior=1e-15).records == pytest.approx(1e6 * small, rel=1e-6)
+    assert deletion_capacity(curve, prior=1e-308).records == int(1e300)
+    assert chance_unused(curve, 10**200, prior=0.5, output_probability=0.1) == 0.0
+
+
 MECHANISM = PoolSampled(DPSGD(1.0, 0.01, 2000), probability=0.001)
 
 

@@ -109,6 +109,11 @@ def test_no_certificate_is_made_of_anything_else():
             best([GAUSSIAN, other])
 
 
+def test_delta_is_the_larger_of_both_directions():
+    leak = Polygon.from_points([(0.0, 0.2)])
+    assert [TradeOff(each).delta(1.0) for each in (leak, leak.reversed())] == [0.2, 0.2]
+
+
 EXTREMES = [5e-324, 1e-300, 1e-17, 1e-5, 0.5, 1 - 1e-16]
 
 

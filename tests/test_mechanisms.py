@@ -231,7 +231,7 @@ test_what_is_wrong_or_not_proved_is_refused = refuses(
         "group_size be at least 1": lambda: SMALL.curve(group_size=0),
         "group_size be 1 for the replace adj": lambda: SMALL.curve("replace", group_size=2),
         "group_size be 1 for EpsilonDelta": lambda: EpsilonDelta(1.0).curve(group_size=2),
-        "group_size be 1 for shuffle": lambda: SHUFFLED.curve("replace", group_size=2),
+        "group_size be 1 for shuffle": lambda: SHUFFLED.curve("zero-out", group_size=2),
         # With a coin for each of three records, one is drawn with 0.271 where the prior is 0.1.
         "group_size be 1 for a pool": lambda: PoolSampled(SMALL, 0.1).curve(group_size=3),
         "sampling be poisson for the add-remove": SHUFFLED.curve,

@@ -55,6 +55,11 @@ def test_index_is_infinite_where_nothing_lies_above_the_floor():
     assert polygon_of(9.0).gaussian_mu(1e-3) == math.inf
 
 
+def test_index_is_that_of_the_vertex_that_sticks_out():
+    found = Polygon.from_points([(0.1, 0.5)]).gaussian_mu(1e-3)
+    assert found == pytest.approx(1.2815515655)  # minus the quantile of 0.1
+
+
 @given(mu=MUS, log_ratio=st.floats(0.01, 20))
 def test_rays_and_slopes(mu, log_ratio):
     exact, polygon = GaussianShape(mu), polygon_of(mu)

@@ -240,6 +240,7 @@ def test_blocks_that_fail_are_told_and_mended_by_the_same_version_only(tmp_path,
     found = audit("api-access", own(Sometimes({13, 54})), claim=CLAIM, trials=30, path=path)
     assert (found.blocks.blocks, found.blocks.failed) == (6, 1)
     assert (found.trials["in"], found.trials["out"]) == (25, 25)
+    assert {(bound.trials, bound.lost) for bound in found.bounds} == {((30, 30), 5)}
     assert "It rests on 50 trials; 1 of 6 blocks failed and count against" in found.sentence
     assert "RuntimeError: no memory at call 54 (test_audits.py, line" in found.sentence
     with Run.open(path) as run:

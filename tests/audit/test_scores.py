@@ -24,6 +24,12 @@ def test_the_mirror_exchanges_the_worlds():
     assert mirrored.outside.tolist() == [-1, -2, -5]
 
 
+def test_what_failed_counts_against_the_turned_attacker_in_either_world():
+    turned = Scores.checked([1, -np.inf, np.inf], [3, np.inf, -np.inf]).turned()
+    assert turned.inside.tolist() == [-1, -np.inf, -np.inf]
+    assert turned.outside.tolist() == [-3, np.inf, np.inf]
+
+
 SIZES = st.integers(2, 200)
 
 

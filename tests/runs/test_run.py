@@ -352,6 +352,13 @@ def test_one_changed_number_in_a_block_is_noticed(path, filled):
             run.arrays()
 
 
+def test_a_block_that_is_gone_is_noticed(path, run):
+    with contextlib.closing(sqlite3.connect(path)) as other, other:
+        other.execute("DELETE FROM blocks WHERE number = 3")
+    with refused("but it is damaged"):
+        Run.open(path)
+
+
 TEXTS = [
     (b'"records": 100', b'"records": 900', "config"),
     (b"ror: no", b"ror: ye", "events"),

@@ -44,9 +44,9 @@ class Work:
 
 def test_every_block_runs_once_in_order(store):
     work, seen = Work(), []
-    execute(store, work, on_block=lambda block, state: seen.append((block, state.done)))
+    execute(store, work, on_block=lambda b, state: seen.append((b, state.done, store.busy())))
     assert work.ran == [0, 1, 2, 3, 4, 5]
-    assert seen == [(b, b + 1) for b in range(6)]
+    assert seen == [(b, b + 1, True) for b in range(6)]  # the lock is held between blocks too
     expected = np.concatenate([scores(b)["scores"] for b in range(6)])
     np.testing.assert_array_equal(store.arrays()["scores"], expected)
     execute(store, work)
