@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from dprime import privacy_loss
-from dprime.privacy_loss import subsampled_gaussian
+from dprime.privacy_loss import GaussianMixture, subsampled_gaussian
 from dprime.shapes import Polygon
 from reference import one_step_delta
 
@@ -78,3 +78,17 @@ def test_the_worst_pair_of_epsilon_delta(epsilon, delta):
     assert shape.delta(epsilon) == pytest.approx(delta, abs=1e-14)
     tight = (math.expm1(epsilon) + 2 * delta) / (math.exp(epsilon) + 1)
     assert shape.delta(0.0) == pytest.approx(tight, rel=1e-12)
+
+
+def test_log_ratio_keeps_its_digits_at_tiny_rates():
+    mixture = GaussianMixture(np.array([1 - 1e-12, 1e-12]), np.array([0.0, 1.0]))
+    x = np.array([-3.0, 0.0, 0.5, 2.0])
+    exact = [1e-12 * math.expm1(v - 0.5) for v in x]  # ln(1 + y) = y to 1e-11 here
+    assert mixture.log_ratio(x) == pytest.approx(exact, rel=1e-9, abs=0)
+
+
+def test_cells_are_exact_in_both_tails():
+    mixture = GaussianMixture(np.array([1.0]), np.array([0.0]))
+    below, cells, above = mixture.cells(np.array([-20.0, -19.0, 0.5, 19.0, 20.0]))
+    assert below == above == pytest.approx(norm.cdf(-20), rel=1e-12)
+    assert cells[0] == cells[-1] == pytest.approx(norm.cdf(-19) - norm.cdf(-20), rel=1e-12)
