@@ -11,8 +11,9 @@ if find_spec("torch") is None:  # before any of the imports below fails with les
     raise ImportError(f"dprime.attack needs PyTorch: {text.install('train')}")
 
 from dprime import validate
-from dprime.attack.adversary import Adversary, Attack, AttackTarget, Probes, Scorer
+from dprime.attack.adversary import Adversary, AttackTarget
 from dprime.attack.attribute import OneAttribute
+from dprime.attack.game import Attack, Probes, Scorer
 from dprime.attack.gradient_attacks import (
     AdaptivePoisoning,
     Gradient,

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dprime import validate
-from dprime.attack.adversary import Adversary, Attack, AttackTarget
+from dprime.attack.adversary import Adversary, AttackTarget
+from dprime.attack.game import Attack
 from dprime.attack.gradient_attacks import clipped, gradient_at
 from dprime.attack.scorers import Likelihood
 from dprime.data.columns import Column, columns_named, value_named, value_numbers

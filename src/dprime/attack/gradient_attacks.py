@@ -25,7 +25,8 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from dprime import validate
-from dprime.attack.adversary import Adversary, Attack, AttackTarget, label_options
+from dprime.attack.adversary import Adversary, AttackTarget, label_options
+from dprime.attack.game import Attack
 from dprime.attack.scorers import CanaryProjection, ExpectedUpdate, RecordProjection
 from dprime.data.dataset import Dataset
 from dprime.parameters import checked

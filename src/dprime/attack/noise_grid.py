@@ -25,7 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from dprime import validate
-from dprime.attack.adversary import Adversary, Attack, AttackTarget, Scorer
+from dprime.attack.adversary import Adversary, AttackTarget
+from dprime.attack.game import Attack, Scorer
 from dprime.attack.record_attacks import noisy_worlds
 from dprime.train import EngineContext, Step
 from dprime.train.observers import log_mixture

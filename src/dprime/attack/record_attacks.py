@@ -28,7 +28,8 @@ import scipy.stats
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.attack.adversary import Adversary, Attack, AttackTarget, Probes, label_options, like
+from dprime.attack.adversary import Adversary, AttackTarget, label_options, like
+from dprime.attack.game import Attack, Probes
 from dprime.attack.scorers import FinalLoss, Likelihood, RecordProjection
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.parameters import checked

@@ -8,7 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -16,16 +16,13 @@ from numpy.typing import NDArray
 from torch import nn
 
 from dprime import validate
+from dprime.attack.game import Arrays, Attack
 from dprime.data.dataset import Dataset
 from dprime.train import Compute, Observer, Trained, TrainingConfig, TrainingData, evaluate, train
 from dprime.train.compute import HERE
 from dprime.train.losses import Loss, named_loss
 
-if TYPE_CHECKING:
-    from dprime.attack.adversary import Attack
-
 Losses = NDArray[np.float64]
-Arrays = dict[str, NDArray[np.float64]]
 Side = Literal["in", "out"]
 
 TrainingFunction = Callable[[Dataset, int], nn.Module]

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dprime.attack.adversary import Attack, AttackTarget
+from dprime.attack.adversary import AttackTarget
+from dprime.attack.game import Attack
 from dprime.attack.trainer import Trainer
 
 

@@ -14,12 +14,9 @@ from dprime.check.reading import Reader
 from dprime.check.report import RULES, Finding, Report
 from dprime.check.rules.layers import from_elsewhere
 from dprime.check.script import Script
-from dprime.check.source import Source, read_source
+from dprime.check.source import ZIP, Source, read_source
 
 SCRIPTS = (".py", ".pyw", ".ipynb")
-
-ZIP = b"PK\x03\x04"
-"""How a file of torch.save begins."""
 
 REMEDY = "give a training script, a notebook, a JSON description or a checkpoint"
 

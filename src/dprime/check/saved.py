@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from dprime import text, validate
-from dprime.check.files import ZIP
 from dprime.check.report import Finding, Reading, Report, Risk
 from dprime.check.rules.updates import LARGE_NORM
+from dprime.check.source import ZIP
 from dprime.check.states import (
     TAILS_UNKNOWN,
     certified,

@@ -14,6 +14,10 @@ from pathlib import Path
 
 from dprime import validate
 
+ZIP = b"PK\x03\x04"
+"""How a file of torch.save begins."""
+
+
 IGNORE = re.compile(r"#\s*dprime:\s*ignore(?:\[([^\]]*)\])?")
 """`# dprime: ignore[DP101, DP703]` at the end of a line, or `# dprime: ignore` for all codes."""
 
