@@ -90,16 +90,22 @@ class TextPool(PoolFile):
         starts = list(itertools.accumulate(map(len, lines), initial=begin))
         texts = (line.decode("utf-8", "surrogateescape") for line in lines)
         reader = csv.reader(texts, delimiter=self._delimiter, strict=True)
-        longest, first = csv.field_size_limit(sys.maxsize), 0
+        first = 0
+        while (fields := self._next(reader)) is not None:
+            if fields:
+                yield fields, starts[first], starts[reader.line_num], first + 1
+            first = reader.line_num
+
+    @staticmethod
+    def _next(reader: Any) -> list[str] | None:
+        """The next row, of any length; the limit is the whole process's, so it is put back."""
+        limit = csv.field_size_limit(sys.maxsize)
         try:
-            for fields in reader:
-                if fields:
-                    yield fields, starts[first], starts[reader.line_num], first + 1
-                first = reader.line_num
+            return next(reader, None)
         except csv.Error as error:
             raise ValueError(f"line {reader.line_num}: {error}") from None
         finally:
-            csv.field_size_limit(longest)
+            csv.field_size_limit(limit)
 
     def _records(self) -> Iterator[list[str]]:
         return (fields for fields, *_ in itertools.islice(self._parsed(), 1, None))
