@@ -36,7 +36,7 @@ Slot = tuple[nn.Module, str]
 Version = tuple[int, int]
 """How often a tensor was written to, and where it is in memory."""
 
-WRITTEN = attrgetter("_version")
+WRITTEN, ON_CPU = attrgetter("_version"), attrgetter("is_cpu")
 
 OFTEN, EVERY = 64, 13
 """Norms are compared in the first 64 steps, and then in every 13th.
@@ -125,9 +125,10 @@ class Contents:
         self._settled += 1
         step = self._settled + 1
         self.due = step < OFTEN or step % EVERY == 0 or _power(step)
-        count = len(self._trained)
-        self._norms[:count] = self._norms_of(self._trained)
-        self._versions[:count] = _versions(self._trained)
+        trained = self._trained
+        count = len(trained)
+        self._norms[:count] = self._norms_of(trained) if self._not_finite else norms_of(trained)
+        self._versions[:count] = _versions(trained)
 
     @property
     def frozen_late(self) -> bool:
@@ -160,17 +161,20 @@ class Contents:
 
         Everything is brought from the device at once.
         """
-        self._found, norms = self._changed(others)
-        return self._found, norms
-
-    def _changed(self, others: Sequence[Tensor]) -> tuple[Change, list[float]]:
         if self._norms is None:
             self.begin()
-        change: Change = "" if self._in_place() else self._rearranged()
-        assert self._norms is not None
-        written = self.written()
+        self._found = "" if self._in_place() else self._rearranged()
+        written = self._versions != _versions(self._known)
         if not (written or self.due):
-            return change, _values(norms_of(others))
+            return self._found, _values(norms_of(others))
+        self._found, norms = self._compared(self._found, others, written=written)
+        return self._found, norms
+
+    def _compared(
+        self, change: Change, others: Sequence[Tensor], *, written: bool
+    ) -> tuple[Change, list[float]]:
+        """The same where norms are compared, though nothing else may have been changed."""
+        assert self._norms is not None
         change = change or (self._turned() if written else "")
         self._count()
         rest = self._rest if written or self._rest_due() else []
@@ -265,6 +269,9 @@ class Contents:
         To be asked once in each step.
         """
         change: Change = ""
+        if not (self._single or self._with_extra):
+            self._calls = 0
+            return change
         extra = self._extra_states() if self._with_extra else {}
         if extra != self._extra:
             self._extra, change = extra, "buffers"
@@ -480,9 +487,9 @@ def _real(tensor: Tensor) -> Tensor:
 
 
 def _values(numbers: Sequence[Tensor]) -> list[float]:
-    """Single numbers, brought from their device together."""
-    if not numbers:
-        return []
+    """Single numbers; those on a device are brought from it together."""
+    if all(map(ON_CPU, numbers)):
+        return [number.item() for number in numbers]
     try:
         return torch.stack([*numbers]).tolist()
     except RuntimeError:  # on several devices

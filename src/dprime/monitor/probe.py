@@ -96,9 +96,9 @@ class OptimizerProbe:
             hooks.before_call(module, self._called, named=True)
         hooks.after_call(self.training.module, self._answered)
         for layer in self.training.hooked():
-            hooks.before_call(layer, self._layer_called)
+            hooks.before_call(layer, self.reader.rows.layer_called)
         for layer in self.training.recurrent():
-            hooks.before_call(layer, self._packed)
+            hooks.before_call(layer, self.reader.rows.packed)
         if self.training.ghost:
             self._see_loss()
         for loss in criteria.losses_of(self.training):
@@ -169,7 +169,7 @@ class OptimizerProbe:
 
     def _answered(self, module: nn.Module, _: Any, output: Any) -> None:
         if self._learns(module):
-            self.reader.answered(output)
+            self.reader.rows.answered(output)
 
     def _judged(self, loss: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         if self._trains():
@@ -177,19 +177,11 @@ class OptimizerProbe:
 
     def _normalised(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
         if self._trains():
-            self.reader.normalised(layer, inputs)
+            self.reader.rows.normalised(layer, inputs)
 
     def _trains(self) -> bool:
         """Whether what is called now may be trained on, by no watcher's own functions."""
         return self._learns(self.training.module) and not transforming()
-
-    def _layer_called(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
-        if layer.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
-            self.reader.layer_called(layer, inputs)
-
-    def _packed(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
-        if layer.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
-            self.reader.packed(layer, inputs)
 
     def _see_loss(self) -> None:
         """In ghost mode backward clips: it asks the model for factors, and gives it back after."""
