@@ -125,6 +125,8 @@ class Monitor:
         self.ledger = ledger_from_accountant(self.training)
         self._unseen = self.ledger.steps
         self._seen = False
+        self._latest: StepRecord | None = None  # the step that the planned end was computed for
+        self._end: int | None = None
         self._detached = False
         self._epochs = Epochs(self.training.sampling, self.ledger.batches)
         self._reader = StepReader(self.training, self.adjacency, self.public)
@@ -321,6 +323,8 @@ class Monitor:
             self._end_epoch()
         self.ledger.add(step)
         self._seen = True
+        if step is not self._latest:
+            self._latest, self._end = step, self._planned_steps()
         if self._unseen:
             self._warn(
                 f"The privacy engine had recorded {self._unseen:,} steps before the monitor was "
@@ -354,7 +358,7 @@ class Monitor:
             yield checks.CHOSEN
         if sampling.reorderable and not step.problem:
             yield checks.ORDERED
-        if self.plan.known and self._past_the_end():
+        if self._end is not None and self.ledger.steps > self._end and self._past_the_end():
             yield checks.PAST_THE_END
 
     def _between_loops(self, beginning: bool) -> None:

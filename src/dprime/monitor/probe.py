@@ -14,7 +14,7 @@ from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
 from dprime.monitor import checks, criteria
-from dprime.monitor.contents import modules_of, norms_of
+from dprime.monitor.contents import Norm, modules_of, norms_of
 from dprime.monitor.hooks import Hooks, let_hooks_run
 from dprime.monitor.opacus_training import OpacusTraining, own_criterion
 from dprime.monitor.reader import StepReader
@@ -62,7 +62,7 @@ class OptimizerProbe:
         self._unsettled = False
         self._noising = False
         self._noisy: list[Noisy] = []
-        self._lengths: list[Tensor] = []  # of the noisy gradients
+        self._lengths: list[Norm] = []  # of the noisy gradients
         self._applying: list[Noisy] = []
         self._depth = 0  # of calls of the step that was made
         self._nested: list[int] = []

@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from dprime.monitor import checks, criteria
-from dprime.monitor.contents import WRITTEN, Contents, differ, modules_of, norms_of
+from dprime.monitor.contents import WRITTEN, Contents, Norm, differ, modules_of, norms_of
 from dprime.monitor.ledger import Ledger, StepRecord
 from dprime.monitor.one_record import Norms, OneRecord
 from dprime.monitor.opacus_training import OpacusTraining, Settings, own_criterion
@@ -83,7 +83,7 @@ class StepReader:
         self._step = lru_cache(maxsize=1)(StepRecord)  # most steps are like the one before
         self._gradients: list[Tensor] = []  # as ghost mode's backward left them
         self._versions: list[int] = []  # how often each was written to
-        self._lengths: list[Tensor] = []
+        self._lengths: list[Norm] = []
         self._begin()
 
     def _begin(self) -> None:
@@ -140,7 +140,7 @@ class StepReader:
         """
         training, found = self.training, self._found
         self._in_loss.append(len(factors))
-        weights: Sequence[Tensor] = training.model.trainable_parameters  # type: ignore[assignment]
+        weights: Sequence[nn.Parameter] = training.model.trainable_parameters  # type: ignore[assignment]
         clipped_to = training.clipped_to
         self._rounding = max(self._rounding, training.rounding(weights))
         self._clipped_to = max(self._clipped_to, clipped_to)
@@ -253,7 +253,7 @@ class StepReader:
         self.contents.forget()
         self._rate_before = self._settings[2][0] if self._settings else None
         self._settings = None
-        self._found -= {Problem.RESET, Problem.MOVED, Problem.BUFFERS}
+        self._found.difference_update({Problem.RESET, Problem.MOVED, Problem.BUFFERS})
 
     def noised(self) -> None:
         """The noise is being added."""
@@ -285,13 +285,15 @@ class StepReader:
                 self._found.add(Problem.RESET)
         stated, noise = self._noises or (self.training.noise_multiplier, 0.0)
         self._steps += 1
+        self._look_at_sampling(batches, found)
+        self._look_at_training()
         step = self._step(
             noise,
             sampling.used_rate,
             sampling.kind,
             batches,
-            self.pass_index,
-            self._uncovered(batches, found),
+            self.pass_index if sampling.kind == "shuffle" else 0,
+            self._uncovered() if self._found else "",
             None if stated == noise else stated,
             sampling.left_out,
             (self.training.records or 1) if sampling.left_out else 0,
@@ -313,14 +315,10 @@ class StepReader:
         sampling = self.training.sampling
         return self._passes_before + sampling.passes if sampling.kind == "shuffle" else 0
 
-    def _uncovered(self, batches: int, drawn: Found | str) -> str:
+    def _uncovered(self) -> str:
         """The first reason why no guarantee covers the step; empty for none."""
-        self._look_at_sampling(batches, drawn)
-        self._look_at_training()
-        if not self._found:
-            return ""
         if self.training.noise_multiplier == 0.0:  # that is the reason
-            self._found -= {Problem.SAME_NOISE, Problem.RESET}
+            self._found.difference_update({Problem.SAME_NOISE, Problem.RESET})
         return next((problem for problem in Problem if problem in self._found), "")
 
     def _look_at_sampling(self, batches: int, drawn: Found | str) -> None:

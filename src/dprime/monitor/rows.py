@@ -60,8 +60,8 @@ class Rows:
 
     def called(self, records: Tensor | None) -> None:
         """The model was called with these records."""
-        known = records is not None and records.dim() > self._batch_dim
-        self._calls.append(records.shape[self._batch_dim] if known else None)
+        shape = () if records is None else records.shape[self._batch_dim :]
+        self._calls.append(shape[0] if shape else None)
         if self._compares and records is not None:
             before, self._records = self._records, _some(records)
             if before is not None and torch.equal(before, self._records):
@@ -77,16 +77,16 @@ class Rows:
             return
         if type(layer) is nn.Conv2d and self._unfolds and self._misread(layer, inputs[0]):
             self._found.add(Problem.MISREAD)
-        given = inputs[-1]
-        if isinstance(given, Tensor) and given.dim() > self._batch_dim:
-            if self._added_unevenly(layer, given):
-                self._found.add(Problem.UNEVEN)
+        if self._added_unevenly(layer, inputs[-1]):
+            self._found.add(Problem.UNEVEN)
 
-    def _added_unevenly(self, layer: Any, given: Tensor) -> bool:
+    def _added_unevenly(self, layer: Any, given: Any) -> bool:
         """Whether a layer's gradients are added to those of a call with another number of rows.
 
         Opacus adds the rows of all calls before one backward, the first to the first.
         """
+        if not isinstance(given, Tensor) or given.dim() <= self._batch_dim:
+            return False
         rows, trained, uneven = given.shape[self._batch_dim], False, False
         for p in layer._parameters.values():
             if p is None or not p.requires_grad:

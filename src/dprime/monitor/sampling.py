@@ -133,7 +133,7 @@ class Sampling:
         # A data set may have places without a record, which its batches skip.
         dataset = getattr(data_loader, "dataset", None)
         self._dataset, self._indices = dataset, _behind(dataset) + _drawn_from(self._sampler)
-        self._filled = getattr(dataset, "filled", lambda places: places)
+        self._filled = getattr(dataset, "filled", None)
 
     @property
     def generator(self) -> Any:
@@ -397,7 +397,7 @@ class Sampling:
                     self.latest = this
                     if self.kind == "shuffle":
                         self._see_twice(batch, seen)
-                    self._drawn(len(self._filled(batch)), this)
+                    self._drawn(len(self._filled(batch) if self._filled else batch), this)
                     yield batch
                 this.ended = True
             except GeneratorExit:
