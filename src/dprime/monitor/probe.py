@@ -14,7 +14,8 @@ from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
 from dprime.monitor import checks, criteria
-from dprime.monitor.contents import Norm, modules_of, norms_of
+from dprime.monitor.contents import modules_of
+from dprime.monitor.fingerprints import Norm, norms_of
 from dprime.monitor.hooks import Hooks, let_hooks_run
 from dprime.monitor.opacus_training import OpacusTraining, own_criterion
 from dprime.monitor.reader import StepReader

@@ -12,7 +12,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from dprime.monitor import checks, criteria
-from dprime.monitor.contents import WRITTEN, Contents, Norm, differ, modules_of, norms_of
+from dprime.monitor.contents import WRITTEN, Contents, modules_of
+from dprime.monitor.fingerprints import Norm, differ, norms_of
 from dprime.monitor.ledger import Ledger, StepRecord
 from dprime.monitor.one_record import Norms, OneRecord
 from dprime.monitor.opacus_training import OpacusTraining, Settings, own_criterion

@@ -82,7 +82,10 @@ class Repeats:
         size = records.shape[0]
         if not size:
             return
-        held, width = records.detach() if records.requires_grad else records, records.numel() // size
+        held, width = (
+            records.detach() if records.requires_grad else records,
+            records.numel() // size,
+        )
         places = self._places.get((size, width))
         if places is None:
             places = self._looked_at(held.reshape(size, width))
