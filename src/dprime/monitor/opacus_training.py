@@ -354,8 +354,10 @@ class OpacusTraining:
         found = []
         for p in weights:
             gradients = getattr(p, "grad_sample", None)
-            parts = gradients if isinstance(gradients, list) else [gradients]
-            found.append([0 if part is None else part.shape[0] for part in parts])
+            if isinstance(gradients, list):
+                found.append([0 if part is None else part.shape[0] for part in gradients])
+            else:
+                found.append([0 if gradients is None else gradients.shape[0]])
         return found
 
     @cached_property

@@ -247,15 +247,8 @@ class OptimizerProbe:
     def _add_noise(self, add_noise: Callable[[], None]) -> None:
         self._settle_late()
         self.reader.summed()
-        self._noising = True
-        try:
-            for watcher in self.watchers:
-                _told(watcher, watcher.clipped, self.training)
-            for watcher in self.watchers:
-                _told(watcher, watcher.before_noise, self.training)
-        finally:
-            self._noising = False
-        self._records = []
+        if self.watchers:
+            self._tell_of_sum()
         self.reader.noised()
         add_noise()
         averaged = int(self.training.optimizer.loss_reduction == "mean")  # is divided in place
@@ -266,6 +259,18 @@ class OptimizerProbe:
         ]
         for watcher in self.watchers:
             _told(watcher, watcher.after_noise, self.training)
+
+    def _tell_of_sum(self) -> None:
+        """Tell the watchers, which may add to the sum, that it is complete."""
+        self._noising = True
+        try:
+            for watcher in self.watchers:
+                _told(watcher, watcher.clipped, self.training)
+            for watcher in self.watchers:
+                _told(watcher, watcher.before_noise, self.training)
+        finally:
+            self._noising = False
+        self._records = []
 
     def _pre_step(self, pre_step: Callable[..., bool | None], *arguments: Any) -> bool | None:
         made = pre_step(*arguments)
@@ -375,8 +380,8 @@ class OptimizerProbe:
             if not self._have_noise(self._shared(optimizer)):  # a closure computed others
                 self._elsewhere()
             return
-        written = self._before.pop(id(optimizer), ())
-        if any(p._version != version for p, version in written):
+        written = self._before.pop(id(optimizer), None)
+        if written and any(p._version != version for p, version in written):
             self._elsewhere()
             self.reader.contents.forget()  # it is reported once
 

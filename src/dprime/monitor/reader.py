@@ -177,9 +177,9 @@ class StepReader:
         `own` is False for records that a watcher adds.
         """
         training = self.training
-        self._clipped_to = max(self._clipped_to, training.clipped_to)
-        weights = [] if training.ghost else training.parameters()
-        if weights:  # in ghost mode it was looked at as the factors were made
+        if not training.ghost:  # there it was looked at as the factors were made
+            weights = training.parameters()
+            self._clipped_to = max(self._clipped_to, training.clipped_to)
             self._rounding = max(self._rounding, training.rounding(weights))
         if not own:
             return
@@ -274,8 +274,9 @@ class StepReader:
     def read(self) -> StepRecord:
         """The step that was just made, to be added to the ledger."""
         sampling = self.training.sampling
-        batches, found = self.training.accumulated, ""
-        if sampling.kind != "unknown":
+        if sampling.kind == "unknown":
+            batches, found = self.training.accumulated, ""
+        else:
             drawn = sampling.waiting[0].records if sampling.waiting else 0
             batches, found = sampling.take(self._parts)
             if found == "fewer" and not self.rows.left_out(self._parts[0], drawn):
