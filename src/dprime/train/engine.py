@@ -31,13 +31,7 @@ from dprime.train.network import Network
 from dprime.train.noise import add_normal
 from dprime.train.progress import bar
 from dprime.train.settings import TrainingConfig
-from dprime.train.slices import (
-    Slices,
-    kept_of_pool,
-    rows_of_slices,
-    slice_plan,
-    trials_of_blocks,
-)
+from dprime.train.slices import Slices, rows_of_slices, slice_plan, trials_of_blocks
 from dprime.train.steps import (
     CanaryGradient,
     EngineContext,
@@ -156,11 +150,7 @@ def _train_all(
 ) -> tuple[Tensor | None, NDArray[np.bool_]]:
     """All slices of trials, side by side: final weights, and which are not finite."""
     count, budget = len(run.trials), compute.bytes
-    kept = kept_of_pool(run.network, run.sampler, budget, run.training.steps * count)
-    if kept:
-        run.sampler.keep_pool()
-    room, copies = budget - kept, _copies(run)
-    slices = slice_plan(run.network, run.sampler, copies, room, together, compute.workers)
+    slices = slice_plan(run.network, run.sampler, _copies(run), budget, together, compute.workers)
     weights = _room_for_weights(run, budget) if keep else None
     diverged = np.zeros(count, dtype=bool)
     for observer in run.observers:
