@@ -21,14 +21,14 @@ from dprime.composition import PrivacyLosses
 from dprime.curve import checked_lines
 from dprime.halves import LARGEST_EXPONENT, LAST_DIGIT, Line
 from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, Mechanism
-from dprime.parameters import STEPS, Check, Search, checked, limited
+from dprime.parameters import STEPS, Check, Search, checked, limited, one_of
 from dprime.privacy_loss import Array, PrivacyLoss
 from dprime.shapes import Polygon
 
 LARGEST_EPSILON = 500
 """Pure guarantees beyond this say nothing, and their exponentials leave the number range."""
 
-ADJACENCY = checked(partial(validate.one_of, options=ADJACENCIES))
+ADJACENCY = checked(one_of(*ADJACENCIES))
 
 
 @dataclass(frozen=True)

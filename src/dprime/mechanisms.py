@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import partial, reduce
+from functools import reduce
 from inspect import isabstract
 from typing import Any, Literal, Self, TypeVar, get_args
 
@@ -23,7 +23,17 @@ from dprime import privacy_loss, validate
 from dprime._lazy import load
 from dprime.composition import PrivacyLosses, Shuffled
 from dprime.curve import TradeOff
-from dprime.parameters import NOISE, RATE, STEPS, Search, checked, steps_in_pass
+from dprime.parameters import (
+    NOISE,
+    RATE,
+    STEPS,
+    Checked,
+    Search,
+    checked,
+    one_of,
+    option,
+    steps_in_pass,
+)
 from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError
 
 Adjacency = Literal["add-remove", "replace", "zero-out"]
@@ -32,7 +42,7 @@ DEFAULT_ADJACENCY: Adjacency = "add-remove"
 
 Sampling = Literal["poisson", "fixed-size", "shuffle"]
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)
-SAMPLING = checked(partial(validate.one_of, options=SAMPLINGS))
+SAMPLING = checked(one_of(*SAMPLINGS))
 
 AnyMechanism = TypeVar("AnyMechanism", bound="Mechanism")
 
@@ -41,7 +51,7 @@ _KINDS: dict[str, type[Mechanism]] = {}
 
 
 @dataclass(frozen=True)
-class Mechanism(ABC):
+class Mechanism(Checked, ABC):
     """What was run on the data. Every mechanism is a frozen dataclass."""
 
     def curve(self, adjacency: str | None = None, *, group_size: int = 1) -> TradeOff:
@@ -71,17 +81,6 @@ class Mechanism(ABC):
 
     def __init_subclass__(cls) -> None:
         _KINDS[cls.__name__] = cls
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            check, value = each.metadata.get("check"), getattr(self, each.name)
-            left_out = value is None and (each.default is None or "search" in each.metadata)
-            if check is not None and not left_out:
-                object.__setattr__(self, each.name, check(each.name, value))
-        self.check_together()
-
-    def check_together(self) -> None:  # noqa: B027  most have nothing to refuse
-        """Refuse parameters that do not fit each other; each alone is checked before."""
 
     def to_dict(self) -> dict[str, Any]:
         """The name and the parameters as plain values, without those left out and what is False."""
@@ -333,10 +332,10 @@ class PoolSampled(Mechanism):
     """
 
     training: Mechanism = field(metadata=checked(_mechanism))
-    probability: float | None = field(
-        default=None, metadata=checked(validate.inner_probability, Search(1e-300, 1.0, rises=True))
+    probability: float | None = option(
+        None, validate.inner_probability, search=Search(1e-300, 1.0, rises=True)
     )
-    least: float | None = field(default=None, metadata=checked(validate.inner_probability))
+    least: float | None = option(None, validate.inner_probability)
 
     def check_together(self) -> None:
         if isinstance(self.training, PoolSampled):

@@ -21,6 +21,7 @@ from dprime.attack.trainer import EngineTrainer, Trainer
 from dprime.data.dataset import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.mechanisms import ADJACENCIES, Adjacency
+from dprime.parameters import Checked
 from dprime.train import TrainingData
 from dprime.train.data import check_record
 
@@ -140,23 +141,14 @@ def label_options(dataset: Dataset) -> NDArray[np.float64]:
     return np.array([dataset.labels.min(), dataset.labels.max()])
 
 
-class Adversary(ABC):
-    """One way to attack. Derived classes are frozen dataclasses of their options.
-
-    An option's field may name its check, as those of mechanisms do: `metadata=checked(...)`.
-    """
+class Adversary(Checked, ABC):
+    """One way to attack. Derived classes are frozen dataclasses of their options."""
 
     name: ClassVar[str]
     sees: ClassVar[Sees]
     title: ClassVar[str]
     any_trainer: ClassVar[bool] = False
     """Whether it also attacks a training function, which shows its final model only."""
-
-    def __post_init__(self) -> None:
-        for option in dataclasses.fields(self):  # type: ignore[arg-type]
-            if check := option.metadata.get("check"):
-                value = check(option.name, getattr(self, option.name))
-                object.__setattr__(self, option.name, value)
 
     @abstractmethod
     def craft(self, target: AttackTarget) -> Attack:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -29,7 +29,7 @@ from dprime.attack.adversary import Adversary, AttackTarget, label_options
 from dprime.attack.game import Attack
 from dprime.attack.scorers import CanaryProjection, ExpectedUpdate, RecordProjection
 from dprime.data.dataset import Dataset
-from dprime.parameters import checked
+from dprime.parameters import option
 from dprime.train import CanaryGradient, EngineContext, Observer, Step, StepContext, TrainingData
 from dprime.train.batches import Records
 from dprime.train.losses import per_trial
@@ -172,8 +172,8 @@ class AdaptivePoisoning(Adversary):
     sees = "updates"
     title = "adaptive poisoning"
 
-    pgd_steps: int = field(default=3, metadata=checked(partial(validate.whole, least=0)))
-    size: float = field(default=0.3, metadata=checked(validate.positive))
+    pgd_steps: int = option(3, partial(validate.whole, least=0))
+    size: float = option(0.3, validate.positive)
 
     def craft(self, target: AttackTarget) -> Attack:
         target.engine(self.name)
@@ -208,8 +208,8 @@ class Gradient(Adversary):
     sees = "updates"
     title = "gradient attack"
 
-    shadows: int = field(default=4, metadata=checked(validate.whole))
-    share: float = field(default=0.01, metadata=checked(validate.rate))
+    shadows: int = option(4, validate.whole)
+    share: float = option(0.01, validate.rate)
 
     def craft(self, target: AttackTarget) -> Attack:
         engine = target.engine(self.name)
@@ -225,10 +225,6 @@ class Gradient(Adversary):
         return Attack(worlds, partial(CanaryProjection, canary), about, canary=canary)
 
 
-def _whole_or_none(name: str, value: object) -> int | None:
-    return None if value is None else validate.whole(name, value)
-
-
 @dataclass(frozen=True)
 class CopiedRecord(Adversary):
     """Copies of one record, and a gradient whose direction follows from theirs.
@@ -241,7 +237,7 @@ class CopiedRecord(Adversary):
     where: ClassVar[str]
     """How the gradient lies to the others', in words."""
 
-    copies: int | None = field(default=None, metadata=checked(_whole_or_none))
+    copies: int | None = option(None, validate.whole)
 
     def craft(self, target: AttackTarget) -> Attack:
         engine, dataset = target.engine(self.name), target.dataset

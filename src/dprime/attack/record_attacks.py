@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ from dprime.attack.adversary import Adversary, AttackTarget, label_options, like
 from dprime.attack.game import Attack, Probes
 from dprime.attack.scorers import FinalLoss, Likelihood, RecordProjection
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
-from dprime.parameters import checked
+from dprime.parameters import option
 from dprime.train import Adam, TrainingConfig, TrainingData, evaluate
 from dprime.train.data import joined
 
@@ -101,8 +101,8 @@ class ChosenWeights(Adversary):
     sees = "model"
     title = "chosen initial weights"
 
-    steps: int = field(default=500, metadata=checked(validate.whole))
-    learning_rate: float = field(default=0.005, metadata=checked(validate.positive))
+    steps: int = option(500, validate.whole)
+    learning_rate: float = option(0.005, validate.positive)
 
     def craft(self, target: AttackTarget) -> Attack:
         engine, dataset = target.engine(self.name), target.dataset
@@ -197,8 +197,8 @@ def gap(first: Numbers, second: Numbers, diverged_score: float = -np.inf) -> flo
 class Poisoning(Adversary):
     """An adversary that makes its record with `shadows` models in each world of every candidate."""
 
-    shadows: int = field(default=50, metadata=checked(validate.whole))
-    outliers: int = field(default=3, metadata=checked(validate.whole))
+    shadows: int = option(50, validate.whole)
+    outliers: int = option(3, validate.whole)
 
     def best(self, target: AttackTarget) -> Judged:
         """The best candidate, by shadow models of both worlds.

@@ -22,6 +22,7 @@ import torch
 
 from dprime import validate
 from dprime.data.devices import device_named, one_thread
+from dprime.parameters import Checked, option
 
 Task = TypeVar("Task")
 
@@ -32,7 +33,7 @@ LARGEST_KEPT = 1 << 25
 
 
 @dataclass(frozen=True)
-class Compute:
+class Compute(Checked):
     """A device ("cpu" or "cuda") and how much of it is used.
 
     `workers` are the slices of trials that a processor trains at the same time; None takes as many
@@ -40,13 +41,8 @@ class Compute:
     """
 
     device: str | torch.device = "cpu"
-    memory: float = 2.0  # in GB; bounds what the engine uses at once
-    workers: int | None = None
-
-    def __post_init__(self) -> None:
-        validate.positive("memory", self.memory, example=2.0)
-        if self.workers is not None:
-            validate.whole("workers", self.workers, example=4)
+    memory: float = option(2.0, validate.positive)  # in GB; bounds what the engine uses at once
+    workers: int | None = option(None, validate.whole)
 
     @property
     def place(self) -> torch.device:

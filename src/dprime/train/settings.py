@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
 from dprime import validate
 from dprime.mechanisms import DPSGD, Adjacency
-from dprime.parameters import LEAST_NOISE, MOST_STEPS, limited
+from dprime.parameters import LEAST_NOISE, MOST_STEPS, Checked, checked, limited, one_of, option
 from dprime.train.layers import RUN_MOVES
 from dprime.train.losses import Loss, named_loss
 from dprime.train.optimizers import SGD, Constant, Optimizer, Schedule
@@ -25,21 +24,12 @@ TOO_LITTLE = f"not private: a noise multiplier below {LEAST_NOISE:g} hides nothi
 TOO_LONG = f"not private: more than {MOST_STEPS:,} steps are not certified"
 PRIVATE = "differentially private"
 
-OPTIONAL = ("expected_batch_size", "clip_norm")
 HELD = "float32 holds no other clipped gradients and their factors, so scale the loss"
-CHECKS: dict[str, Callable[[str, object], float]] = {
-    "steps": partial(validate.whole, example=30),
-    "block": validate.whole,
-    "learning_rate": partial(validate.positive, example=0.005),
-    "noise_multiplier": validate.at_least_zero,
-    "sample_rate": validate.rate,
-    "expected_batch_size": partial(validate.positive, example=64),
-    "clip_norm": limited(partial(validate.positive, example=3.0), HELD, least=1e-12, most=1e18),
-}
+CLIP_NORM = limited(partial(validate.positive, example=3.0), HELD, least=1e-12, most=1e18)
 
 
 @dataclass(frozen=True)
-class TrainingConfig:
+class TrainingConfig(Checked):
     """One training with DP-SGD, or without privacy.
 
     Args:
@@ -65,24 +55,21 @@ class TrainingConfig:
     (0.268, 'zero-out')
     """
 
-    steps: int
-    learning_rate: float
-    clip_norm: float | None = None
-    noise_multiplier: float = 0.0
-    sample_rate: float = 1.0
-    expected_batch_size: float | None = field(default=None, kw_only=True)
+    steps: int = field(metadata=checked(partial(validate.whole, example=30)))
+    learning_rate: float = field(metadata=checked(partial(validate.positive, example=0.005)))
+    clip_norm: float | None = option(None, CLIP_NORM)
+    noise_multiplier: float = option(0.0, validate.at_least_zero)
+    sample_rate: float = option(1.0, validate.rate)
+    expected_batch_size: float | None = option(
+        None, partial(validate.positive, example=64), kw_only=True
+    )
     optimizer: Optimizer = field(default_factory=SGD)
     schedule: Schedule = field(default_factory=Constant)
-    sensitivity: Sensitivity = "global"
+    sensitivity: Sensitivity = option("global", one_of("global", "local"))
     loss: str | Loss = "cross-entropy"
-    block: int = 1000
+    block: int = option(1000, validate.whole)
 
-    def __post_init__(self) -> None:
-        for name, check in CHECKS.items():  # numbers of fewer digits, such as NumPy's, grow
-            value = getattr(self, name)
-            if value is not None or name not in OPTIONAL:
-                object.__setattr__(self, name, check(name, value))
-        validate.one_of("sensitivity", self.sensitivity, ("global", "local"))
+    def check_together(self) -> None:
         if self.clip_norm is None and (self.noise_multiplier or self.sensitivity == "local"):
             remedy = "give a number such as 3.0, or noise_multiplier=0 to train without privacy"
             raise validate.invalid_value("clip_norm", None, "given when noise is added", remedy)

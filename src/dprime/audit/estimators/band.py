@@ -28,7 +28,7 @@ it needs limits at many ranks to read the other world's rate, and came out below
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, final
 
@@ -44,7 +44,7 @@ from dprime.audit.estimators.base import (
 )
 from dprime.audit.scores import Scores
 from dprime.metrics import Reading
-from dprime.parameters import checked, limited
+from dprime.parameters import limited, option
 from dprime.shapes import Point, Polygon
 
 TURNED = 0.05
@@ -59,12 +59,8 @@ class Band(Estimator):
     The highest rank is a share of the trials; each rank is by `ratio` smaller than the next.
     """
 
-    largest_rank: float = field(
-        default=0.35, metadata=checked(partial(validate.inner_probability, example=0.35))
-    )
-    ratio: float = field(
-        default=3.0, metadata=checked(limited(validate.number, "give 3.0", least=1.01))
-    )
+    largest_rank: float = option(0.35, partial(validate.inner_probability, example=0.35))
+    ratio: float = option(3.0, limited(validate.number, "give 3.0", least=1.01))
 
     name: ClassVar[str] = "band"
     whole_curve: ClassVar[bool] = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
@@ -20,6 +20,7 @@ from dprime import validate
 from dprime.audit.scores import Scores
 from dprime.curve import LowerCurve, TradeOff
 from dprime.metrics import Reading
+from dprime.parameters import Checked
 from dprime.privacy_loss import Array
 from dprime.shapes import Shape
 from dprime.text import round_down
@@ -112,7 +113,7 @@ Reached = tuple[Shape | float, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Estimator(ABC):
+class Estimator(Checked, ABC):
     """A method of bounding from below; its options are fields, each with its check."""
 
     name: ClassVar[str]
@@ -122,12 +123,6 @@ class Estimator(ABC):
 
     whole_curve: ClassVar[bool] = False
     """Whether the lower curve holds everywhere at once, so that a claim may be judged by it."""
-
-    def __post_init__(self) -> None:
-        for option in fields(self):
-            value, check = getattr(self, option.name), option.metadata.get("check")
-            if check is not None and value != option.default:
-                check(option.name, value)
 
     def bound(
         self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Literal, final
 
 import numpy as np
@@ -37,7 +37,7 @@ from dprime.audit.estimators.base import (
 from dprime.audit.scores import Scores
 from dprime.curve import LowerCurve
 from dprime.metrics import Reading
-from dprime.parameters import checked
+from dprime.parameters import option
 from dprime.privacy_loss import Array
 from dprime.shapes import Polygon
 
@@ -53,6 +53,10 @@ LARGEST_RANK, RANK_RATIO = 0.5, 1.5
 Pair = tuple[int, int]
 
 
+def _threshold(name: str, value: object) -> object:
+    return value if value == "held-out" else validate.number(name, value, example=0.5)
+
+
 @dataclass(frozen=True)
 class AtThreshold(Estimator):
     """Counts the errors at one threshold.
@@ -63,10 +67,8 @@ class AtThreshold(Estimator):
         held_out: the share of each world that chooses.
     """
 
-    threshold: float | Literal["held-out"] = field(
-        default="held-out", metadata=checked(partial(validate.number, example=0.5))
-    )
-    held_out: float = field(default=HELD_OUT, metadata=checked(validate.inner_probability))
+    threshold: float | Literal["held-out"] = option("held-out", _threshold)
+    held_out: float = option(HELD_OUT, validate.inner_probability)
 
     def reached(
         self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int

@@ -54,7 +54,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import ClassVar, Literal, final
 
@@ -67,7 +67,7 @@ from dprime.audit.estimators.base import REMEMBERED, Estimator, Reached, checked
 from dprime.audit.scores import Scores
 from dprime.curve import TradeOff
 from dprime.metrics import Reading
-from dprime.parameters import checked, one_of
+from dprime.parameters import one_of, option
 from dprime.privacy_loss import Array
 from dprime.shapes import GaussianShape, Polygon, Shape
 
@@ -85,8 +85,6 @@ LARGEST_MU = 40.0
 
 FAIR_COINS = "Each canary was in or out by its own fair coin."
 GAUSSIAN = FAIR_COINS + " The two worlds of every canary have a Gaussian trade-off curve."
-
-NUMBER = partial(validate.whole, example=100)
 
 Inverse = Callable[[float], float]
 """The smallest FPR at a TPR."""
@@ -142,7 +140,7 @@ class FromCanaries(Estimator):
     number of canaries only if not given.
     """
 
-    guesses: int | None = field(default=None, metadata=checked(NUMBER))
+    guesses: int | None = option(None, partial(validate.whole, example=100))
 
     one_run: ClassVar[bool] = True
 
@@ -165,9 +163,7 @@ class Steinke(FromCanaries):
     The `delta_term` "exact" is the worst case (2) of this module, "published" the theorem's term.
     """
 
-    delta_term: Literal["exact", "published"] = field(
-        default="exact", metadata=checked(one_of("exact", "published"))
-    )
+    delta_term: Literal["exact", "published"] = option("exact", one_of("exact", "published"))
 
     name: ClassVar[str] = "steinke"
 
@@ -185,8 +181,8 @@ class Mahloujifar(FromCanaries):
     curve, hence every other metric, rests on the assumption that the true one is Gaussian.
     """
 
-    family: Literal["epsilon-delta", "gaussian"] = field(
-        default="epsilon-delta", metadata=checked(one_of("epsilon-delta", "gaussian"))
+    family: Literal["epsilon-delta", "gaussian"] = option(
+        "epsilon-delta", one_of("epsilon-delta", "gaussian")
     )
 
     name: ClassVar[str] = "mahloujifar"

@@ -7,15 +7,15 @@ asks all of them about the same records. Nothing else of the target is used.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from dprime import parameters, validate
+from dprime import validate
 from dprime.data import arrays
 from dprime.membership.signals import Bools, Floats, Signals
+from dprime.parameters import Checked, one_of, option
 
 Part = Literal["target", "shadows", "members", "population", "shadow_population"]
 """A part of the evidence."""
@@ -73,7 +73,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipAttack(ABC):
+class MembershipAttack(Checked, ABC):
     """One way to tell members from others. Derived classes are frozen dataclasses of options.
 
     Attributes:
@@ -87,13 +87,10 @@ class MembershipAttack(ABC):
     needs: ClassVar[tuple[Part, ...]]
     variants: ClassVar[tuple[tuple[str, Any, str, str], ...]] = ()
 
-    missing: Missing = field(
-        default="error",
-        metadata=parameters.checked(partial(validate.one_of, options=("error", "nan"))),
-    )
+    missing: Missing = option("error", one_of("error", "nan"))
 
-    def __post_init__(self) -> None:
-        parameters.check_fields(self)
+    def check_together(self) -> None:
+        """Name the chosen variants."""
         chosen = [words for name, value, *words in self.variants if getattr(self, name) == value]
         if chosen:
             names, titles = zip(*chosen, strict=True)

@@ -16,8 +16,7 @@ Zarifzadeh, Liu and Shokri 2024, "Low-cost high-power membership inference attac
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
@@ -26,7 +25,7 @@ import scipy
 from dprime import validate
 from dprime.membership.attacks.attack import POPULATIONS, SHADOWS, MembershipAttack
 from dprime.membership.signals import Bools, Floats, Signals
-from dprime.parameters import checked
+from dprime.parameters import one_of, option
 
 Variance = Literal["per-record", "fixed"]
 
@@ -61,10 +60,7 @@ class LiRA(MembershipAttack):
     )
 
     online: bool = True
-    variance: Variance = field(
-        default="per-record",
-        metadata=checked(partial(validate.one_of, options=("per-record", "fixed"))),
-    )
+    variance: Variance = option("per-record", one_of("per-record", "fixed"))
 
     def _models(self) -> tuple[int, int]:
         """On each side that is used; a variance of the record's own needs two."""
@@ -121,8 +117,8 @@ class RMIA(MembershipAttack):
     variants = (("online", False, "offline", "offline"),)
 
     online: bool = True
-    gamma: float = field(default=2.0, metadata=checked(validate.positive))
-    offline_a: float = field(default=0.3, metadata=checked(validate.probability))
+    gamma: float = option(2.0, validate.positive)
+    offline_a: float = option(0.3, validate.probability)
 
     def _models(self) -> tuple[int, int]:
         return int(self.online), 1

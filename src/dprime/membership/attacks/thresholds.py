@@ -7,16 +7,14 @@ models", attacks P and R. T is Thudi et al. 2024.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
 
-from dprime import validate
 from dprime.membership.attacks.attack import SHADOWS, MembershipAttack
 from dprime.membership.signals import Bools, Floats, Signals
-from dprime.parameters import checked
+from dprime.parameters import one_of, option
 
 
 @final
@@ -99,9 +97,7 @@ class AttackR(MembershipAttack):
     needs = SHADOWS
     variants = (("thresholds_from", "in", "in", "thresholds from members"),)
 
-    thresholds_from: Literal["out", "in"] = field(
-        default="out", metadata=checked(partial(validate.one_of, options=("out", "in")))
-    )
+    thresholds_from: Literal["out", "in"] = option("out", one_of("out", "in"))
 
     def _models(self) -> tuple[int, int]:
         return (1, 0) if self.thresholds_from == "in" else (0, 1)
