@@ -35,11 +35,7 @@ def yeom_advantage_from_epsilon(epsilon: float) -> float:
 
 
 def mosaicrown_advantage_from_epsilon(epsilon: float) -> float:
-    """MOSAICrOWN D5.3, below eq. 4.5: (e^ε - 1)/2, certified for pure ε-DP and capped at 1.
-
-    Its authors argue for attackers who are right at least half of the time; it holds for all, since
-    (e^ε - 1)/(e^ε + 1) is smaller.
-    """
+    """MOSAICrOWN D5.3, below eq. 4.5: (e^ε - 1)/2, certified for pure ε-DP and capped at 1."""
     return math.expm1(min(_epsilon(epsilon), math.log(3.0))) / 2
 
 
@@ -77,20 +73,15 @@ def classical_noise_multiplier_from_epsilon(
 
 
 def classical_advantage_from_epsilon(epsilon: float, *, delta: float) -> float:
-    """The advantage on a Gaussian mechanism with the classical noise for (ε, δ): B's ρ_α.
-
-    Exact for that noise, whatever ε. Not a bound for another mechanism that is (ε, δ)-DP, nor for a
-    Gaussian with the exact noise, which is less: read the advantage off their curves.
-    """
+    """The advantage on a Gaussian mechanism with just the classical noise for (ε, δ): B's ρ_α."""
     return TradeOff.gaussian(_epsilon(epsilon) / _classical_scale(delta)).advantage()  # B Theorem 3
 
 
 def classical_epsilon_from_advantage(advantage: float, *, delta: float) -> float:
     """The ε whose classical noise gives a Gaussian mechanism this advantage.
 
-    The inverse of `classical_advantage_from_epsilon`: B's eq. 6 with the factor 2 that it lacks in
-    print. From a measured advantage it is a point estimate, without confidence, and (ε, δ)-DP
-    follows from it only where it is at most 1; `empirical_epsilon_from_advantage` is exact.
+    B's eq. 6 with the factor 2 that it lacks in print. From a measured advantage it is a point
+    estimate, and (ε, δ)-DP follows from it only where it is at most 1.
     """
     return _classical_scale(delta) * _mu(advantage)  # B eq. 6, corrected
 
@@ -108,8 +99,8 @@ def epsilon_from_error_rates(
 
     A lower bound on ε for true rates, a point estimate for measured ones. If both are upper ends of
     confidence intervals, and the test was fixed before the trials that are counted, a lower bound
-    with the confidence that both hold. max(ln((1-δ-FP)/FN), ln((1-δ-FN)/FP)), at least 0, and
-    infinite if an attacker never errs in one way and is not useless in the other.
+    with the confidence that both hold. Infinite if an attacker never errs in one way and is not
+    useless in the other.
     """
     fpr = validate.probability("false_positive_rate", false_positive_rate)
     fnr = validate.probability("false_negative_rate", false_negative_rate)
@@ -145,19 +136,17 @@ def epsilon_from_belief(belief: float, *, prior: float = 0.5) -> float:
 def empirical_epsilon_from_advantage(advantage: float, *, delta: float) -> float:
     """The ε′ of the Gaussian mechanism on which the best attacker has this advantage.
 
-    Point estimate: exact for Gaussian noise, by μ′ = 2Φ⁻¹((Adv + 1)/2) and the ε of that μ′ at δ.
-    B's own formula (eq. 6, corrected) is `classical_epsilon_from_advantage`. A measured advantage
-    below 0 counts as 0.
+    Point estimate: exact for Gaussian noise, by μ′ = 2Φ⁻¹((Adv + 1)/2) and the ε of that μ′ at δ. A
+    measured advantage below 0 counts as 0.
     """
     seen = validate.number("advantage", advantage, example=0.2)
     return TradeOff.gaussian(_mu(max(0.0, seen))).epsilon(delta)
 
 
 def mu_from_epsilon(epsilon: float, *, delta: float) -> float:
-    """The largest μ for which a Gaussian mechanism is (ε, δ)-DP, to the last digits.
+    """The largest μ for which a Gaussian mechanism is (ε, δ)-DP, to the last digits, rounded down.
 
-    Exact but for rounding (down), checked with the δ of its curve. `choose(GDP(), ...)` finds it to
-    twelve digits; here a claim of ε = 4 is one of 4 when it is printed.
+    `choose(GDP(), ...)` finds it to twelve digits; here a claim of ε = 4 is one of 4 when printed.
     """
     epsilon = validate.positive("epsilon", epsilon)
     delta = validate.inner_probability("delta", delta, example=1e-5)
@@ -194,8 +183,8 @@ def belief_from_rdp(
 ) -> float:
     """The belief in the record that is exceeded with at most the probability `exceeded`.
 
-    Certified upper bound for the attacker who sees everything, if the record was in: B eq. 8 with
-    δ = `exceeded`. This is the case in which B's Theorem 2(ii) is true.
+    Certified for the attacker who sees everything, if the record was in: B eq. 8 with δ =
+    `exceeded`, the case in which B's Theorem 2(ii) is true.
     """
     exceeded = validate.inner_probability("exceeded", exceeded, example=1e-3)
     prior = validate.inner_probability("prior", prior)
@@ -218,11 +207,7 @@ def rdp_epsilon_from_noise_multiplier(
 def rdp_noise_multiplier_from_epsilon(
     epsilon: float, *, delta: float, steps: int = 1, adjacency: str = "add-remove"
 ) -> float:
-    """Split a total (ε, δ) over the steps by RDP: the noise multiplier of each step.
-
-    The smallest noise for which RDP composition proves the total, rounded up and checked with
-    `rdp_epsilon_from_noise_multiplier`; the privacy loss then exceeds ε with probability at most δ.
-    """
+    """The noise of each step for which RDP composition proves a total (ε, δ), rounded up."""
     epsilon = validate.positive("epsilon", epsilon)
     delta = validate.inner_probability("delta", delta, example=1e-5)
     moved = _moved(steps, adjacency)
@@ -253,9 +238,8 @@ def deletion_capacity(deniability: float, *, epsilon: float, prior: float) -> De
     """The number of records of which pure ε-DP lets one still say that none was used.
 
     Each record of the pool was kept independently with probability `prior`; the result is the
-    largest m with P(none of the m was used | output) >= `deniability`, rounded down. Certified.
-    T's Corollary 5.2 with the lower bound it needs, L = 1 / (1 + e^ε π/(1-π)) and m = ln B / ln L.
-    `dprime.consequences.deletion_capacity` reads it off any curve.
+    largest m with P(none of the m was used | output) >= `deniability`, rounded down. Certified. T's
+    Corollary 5.2 with the lower bound it needs, L = 1 / (1 + e^ε π/(1-π)) and m = ln B / ln L.
     """
     target = validate.inner_probability("deniability", deniability, example=0.8)
     prior = validate.inner_probability("prior", prior, example=0.001)

@@ -46,8 +46,7 @@ SAMPLING = checked(one_of(*SAMPLINGS))
 
 AnyMechanism = TypeVar("AnyMechanism", bound="Mechanism")
 
-_KINDS: dict[str, type[Mechanism]] = {}
-"""Every kind of mechanism by its name, as `to_dict` gives it."""
+_KINDS: dict[str, type[Mechanism]] = {}  # by name, as `to_dict` gives it
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,8 @@ class Mechanism(Checked, ABC):
     def curve(self, adjacency: str | None = None, *, group_size: int = 1) -> TradeOff:
         """The certified trade-off curve: what no attacker can beat, if the description is true.
 
-        Where no adjacency is given, DP-SGD and Gaussian take "add-remove", a stated guarantee what
-        it was stated for. `group_size` is how many records one person may have contributed.
+        Without an adjacency it is the mechanism's own. `group_size` is how many records one person
+        may have contributed.
         """
         if adjacency is not None:
             adjacency = validate.one_of("adjacency", adjacency, ADJACENCIES)
@@ -323,12 +322,11 @@ class Composition(Mechanism):
 class PoolSampled(Mechanism):
     """A training on what was drawn from a larger pool, each record kept with `probability`.
 
-    Thudi et al.: sampling as a defence. The curve is that of the training. `probability` is the
+    Thudi et al.: sampling as a defence. The curve is that of the training; `probability` is the
     prior of every question that has one, provided that inclusion is independent and nothing public
     depends on how many were kept. Where records differ in it, give the largest, which holds for
     everyone, and the smallest as `least`: how well "not a member" can be known grows as a record
-    gets rarer. Each record has a coin of its own, so a group of records is refused: draw whole
-    people, and read the training's own curve.
+    gets rarer. A group of records is refused: draw whole people, and read the training's own curve.
     """
 
     training: Mechanism = field(metadata=checked(_mechanism))

@@ -98,9 +98,8 @@ STEPS = checked(number_of_steps, Search(1, MOST_STEPS, rises=True, whole=True))
 def steps_in_pass(sample_rate: float) -> tuple[int, bool]:
     """The fewest steps of a pass over shuffled data, and whether every pass has just as many.
 
-    A pass may drop its last, smaller batch, so it is floor(1/q) steps at least, for the exact value
-    of the float q. Only the float nearest to 1/k stands for 1/k: that is what batch/records is
-    where the batches divide the records.
+    A pass may drop its last, smaller batch: floor(1/q) steps at least. Only the float nearest to
+    1/k stands for 1/k: that is what batch/records is where the batches divide the records.
     """
     fewest = min(math.floor(1 / Fraction(sample_rate)), 2 * MOST_STEPS)
     for whole in (fewest, fewest + 1):

@@ -37,8 +37,7 @@ from dprime.train.steps import clip_factors
 
 MOST_COPIES = 100
 
-UNCLIPPED_NORM = 1000.0
-"""The norm of a canary gradient over C, before clipping: a correct trainer makes it 1."""
+UNCLIPPED_NORM = 1000.0  # of a canary gradient over C: a correct trainer makes it 1
 
 # Gradients in a record's place --------------------------------------------------------------------
 
@@ -48,10 +47,7 @@ Direction = Callable[[StepContext], tuple[Tensor, Tensor | None]]
 
 
 class DirectedGradient(CanaryGradient):
-    """A gradient along a direction; in world `out` of replace, the opposite one.
-
-    Its sign may alternate, so that noise that comes again at every step hides little.
-    """
+    """A gradient along a direction, of alternating sign; for replace, the opposite outside."""
 
     def __init__(self, direction: Direction, *, alternates: bool = True) -> None:
         self.direction, self.alternates = direction, alternates
@@ -72,10 +68,7 @@ def fixed(direction: Tensor, context: StepContext) -> tuple[Tensor, None]:
 
 
 def orthogonal(along: Tensor, record: Dataset, context: StepContext) -> tuple[Tensor, None]:
-    """What is left of `along` [parameter] at right angles to the gradient of the record.
-
-    Whatever batch of its copies is drawn, they then add nothing along it.
-    """
+    """What is left of `along` [parameter] at right angles to the gradient of the record."""
     others = normalize(gradient_of(context, record))
     along = along.to(others.device).expand(others.shape)
     return normalize(along - torch.linalg.vecdot(along, others)[:, None] * others), None
@@ -160,12 +153,8 @@ def clipped(gradients: Tensor, clip_norm: float | None) -> Tensor:
 class AdaptivePoisoning(Adversary):
     """Changes a record at every step until the current model is as wrong about it as can be.
 
-    It is judged as in `IntermediateModels`: by the models of successive steps with SGD, by the
-    noisy sums with Adam or where a step is lost in the weights' rounding.
-
-    Attributes:
-        pgd_steps: how often its numbers are moved at each step; 0 gives it another label only.
-        size: by how much, as a share of the data's range.
+    It is judged as in `IntermediateModels`. Its numbers are moved `pgd_steps` times at each step (0
+    gives it another label only), by `size` as a share of the data's range.
     """
 
     name = "adaptive-poisoning"
@@ -199,9 +188,7 @@ class Movement(Observer):
 class Gradient(Adversary):
     """A gradient of norm C along weights that natural records leave alone.
 
-    Attributes:
-        shadows: trainings in which the adversary looks for them.
-        share: of all weights that the gradient is spread over.
+    The adversary looks for them in `shadows` trainings; `share` of all weights are taken.
     """
 
     name = "gradient"
@@ -250,8 +237,9 @@ class CopiedRecord(Adversary):
         return Attack(worlds.at_random_place(target.seed), scorer, about, canary=canary)
 
     @abstractmethod
-    def canary(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> DirectedGradient:
-        """The gradient, among this number of copies of the record."""
+    def canary(
+        self, record: Dataset, copies: int, model: nn.Module, seed: int
+    ) -> DirectedGradient: ...
 
 
 @dataclass(frozen=True)

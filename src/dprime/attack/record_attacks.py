@@ -36,14 +36,9 @@ from dprime.parameters import option
 from dprime.train import Adam, TrainingConfig, TrainingData, evaluate
 from dprime.train.data import joined
 
-LARGE = 100.0
-"""How far a large record is outside of the data's range, in units of its largest number."""
-
-FINALISTS, AGAIN = 3, 4
-"""How many candidates are judged again, and by how many times more models."""
-
-LOSSES_TRIED = 2
-"""Records on which a final model's loss may tell: the one that was made, and another."""
+LARGE = 100.0  # how far outside a large record is, in units of the data's largest number
+FINALISTS, AGAIN = 3, 4  # how many candidates are judged again, and by how many times more models
+LOSSES_TRIED = 2  # on the record that was made, and on another
 
 # Natural records and chosen weights ---------------------------------------------------------------
 
@@ -182,8 +177,7 @@ def _extreme_labels(target: AttackTarget, records: NDArray[np.float32], shadows:
 def gap(first: Numbers, second: Numbers, diverged_score: float = -np.inf) -> float:
     """How far two samples lie apart: the d′ of Gaussians with the same area under the curve.
 
-    √2 Φ⁻¹(AUC) knows ranks only, so that a few wild losses do not hide the rest. NaN counts as
-    `diverged_score`.
+    √2 Φ⁻¹(AUC) knows ranks only: a few wild losses do not hide the rest. NaN is `diverged_score`.
     """
     scores = np.concatenate([first, second])
     scores = np.where(np.isnan(scores), diverged_score, scores)
@@ -270,7 +264,6 @@ class IntermediateModels(Poisoning):
         return Attack(self.best(target).worlds, RecordProjection, about)
 
     def judge(self, target: AttackTarget, worlds: TrainingData, models: int, place: int) -> Judged:
-        """By a scorer that watches the whole training."""
         engine, scorer = target.engine(self.name), RecordProjection()
         seed = target.shadow_seed + 1 + place
         done = engine.watch(scorer, worlds, engine.training, trials=2 * models, seed=seed)

@@ -42,8 +42,7 @@ class FinalLoss(Scorer):
         self.scores[final.rows] = self.probes.score(losses)
 
 
-SURE = 10.0
-"""Standard deviations beyond which a sum's length is no accident of the noise."""
+SURE = 10.0  # standard deviations beyond which a sum's length is no accident of the noise
 
 
 def unexplained(rest: Tensor, gradients: Sequence[Tensor], sigma: Tensor) -> Tensor:
@@ -100,8 +99,7 @@ class ExpectedUpdate:
     """What an adversary expects of a step, each [trial, parameter].
 
     The gradient of its record, as a correct trainer clips it, and for replace of what stands in its
-    place in world `out`; the other records' clipped sum, where it is known; and the gradients'
-    sign, where it alternates from step to step.
+    place; the others' clipped sum, where known; and the gradients' sign, where it alternates.
     """
 
     gradients: tuple[Tensor, ...]
@@ -113,8 +111,7 @@ class ProjectionScorer(Scorer):
     """The log ratio of the sums along the gradients that the adversary expects."""
 
     @abstractmethod
-    def expected(self, step: Step) -> ExpectedUpdate:
-        """What it expects of one step."""
+    def expected(self, step: Step) -> ExpectedUpdate: ...
 
     def begin(self, run: EngineContext) -> None:
         self._training = training = run.training
@@ -141,8 +138,7 @@ class ProjectionScorer(Scorer):
         return torch.where((step.sigma > 0) & local, step.sigma, self._sigma)
 
 
-CONSTANT = 0.25
-"""How far one standard deviation of noise, repeated at every step, moves a score, in its own."""
+CONSTANT = 0.25  # how far one σ of noise, repeated at every step, moves a score, in its own σ
 
 
 class CanaryProjection(ProjectionScorer):
@@ -176,8 +172,7 @@ class CanaryProjection(ProjectionScorer):
         self.scores[rows] += (share * term).cpu().numpy()
 
 
-ROUNDED = 0.1
-"""Standard deviations of the noise up to which a step may be lost in the weights' rounding."""
+ROUNDED = 0.1  # σ of the noise up to which a step may be lost in the weights' rounding
 
 
 class RecordProjection(ProjectionScorer):

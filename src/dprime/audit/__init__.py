@@ -1,9 +1,6 @@
 """Audits: trials in two worlds, and what they show with confidence.
 
 scores of two worlds ──► lower_bound ──► LowerBound ──► judge(bound, claim, metric) ──► Verdict
-
-`audit` plays the trials too; with an `AuditConfig` and a run file (`dprime.runs`) they can be left
-and resumed. What happened is an `AuditRecord`.
 """
 
 from typing import TYPE_CHECKING

@@ -61,11 +61,8 @@ OPTIONS = (
 )
 """What an audit of objects may be asked, as `AuditConfig` has it."""
 
-SEEDED_AFTER = 200
-"""Trials after which a training function that ignores its seed is noticed."""
-
-SHOWN_AFTER = 20
-"""Trials in each world from which the bar shows a bound."""
+SEEDED_AFTER = 200  # trials after which a training function that ignores its seed is noticed
+SHOWN_AFTER = 20  # trials in each world from which the bar shows a bound
 
 
 # From words ---------------------------------------------------------------------------------------
@@ -80,12 +77,11 @@ def begin(
     split: Split | None = None,
     go_on: bool = False,
 ) -> AuditRecord:
-    """Begin a run in a new file, and play it to its end.
+    """Begin a run in a new file, and play it to its end; everything is validated before.
 
-    Everything is validated before the file is created. With `go_on`, a run of the same
-    configuration that is there already is resumed. One that was begun in Python with the same
-    objects is always resumed, and known by these names from then on. Backend and progress are those
-    of `audit`; a `split` is the data, where they are loaded already.
+    With `go_on`, a run of the same configuration that is there already is resumed; one that was
+    begun in Python with the same objects always is, and is known by these names from then on. A
+    `split` is the data, where they are loaded already.
     """
     attacker, target = adversary_of(config), target_of(config, split)
     if isinstance(attacker, OneAttribute):
@@ -173,10 +169,9 @@ def audit(
 
     Claimed is the certified curve of a mechanism; None takes the engine's own recipe. Where the
     path is that of a run with the same configuration, the audit goes on with what is left; without
-    one nothing is kept. A backend such as `Processes()` or `Ray(address="auto")` plays blocks
-    elsewhere, with the same scores. A bar is shown for long work on a terminal, or as `progress`
-    says. Options are trials, block, criterion, method, confidence, delta, belief, belief_prior and
-    assume, as `AuditConfig` has them.
+    one nothing is kept. Backends such as `Processes()` give the same scores. A bar is shown for
+    long work on a terminal, or as `progress` says. Options are trials, block, criterion, method,
+    confidence, delta, belief, belief_prior and assume, as `AuditConfig` has them.
 
     >>> from dprime.data import load
     >>> from dprime.attack import EngineTrainer
@@ -275,7 +270,6 @@ def play(
 
 
 def _crafted(attacker: Adversary, target: AttackTarget) -> Attack:
-    """What the adversary prepares; a training function of the user's own may fail under it."""
     try:
         return attacker.craft(target)
     except validate.InputError:

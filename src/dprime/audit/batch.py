@@ -30,11 +30,7 @@ def play_batch(
     backend: Backend | None = None,
     progress: bool | None = None,
 ) -> Iterator[Played]:
-    """Play audits one after the other, each in a file of its name in the folder.
-
-    A run that is there already is gone on with; a finished one is concluded anew. Backend and
-    progress are those of `begin`.
-    """
+    """Play audits one after the other, each in a file of its name in the folder."""
     for each in configs.values():  # all are validated before the first is played
         adversary_of(each), each.curve
     place, loaded = Path(folder), None

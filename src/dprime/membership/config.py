@@ -1,4 +1,4 @@
-"""What is trained on parts of a pool, and what is attacked: names and numbers, without PyTorch.
+"""What is trained on parts of a pool, and what is attacked, without PyTorch.
 
 A field with a help text is also an option of `dprime infer`.
 """
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from dprime.train import TrainingConfig
 
 USUAL = ("lira", "rmia", "attack-p", "attack-r", "yeom", "baseline")
-FEWEST_FALSE_ALARMS = 10
-"""A true-positive rate is shown only where this many false alarms are allowed."""
+FEWEST_FALSE_ALARMS = 10  # that must be allowed for a true-positive rate to be shown
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,6 @@ class Recipe(Checked):
 
     @property
     def private(self) -> bool:
-        """Whether noise is added."""
         return self.epsilon is not None or self.noise_multiplier is not None
 
     def training(self, pool: int, probability: float) -> TrainingConfig:
@@ -93,13 +91,9 @@ def _shares(name: str, values: object) -> tuple[float, ...]:
 class InferenceConfig(Checked):
     """Which models are attacked and how, and what is asked of the results.
 
-    Attributes:
-        attacks: by name, or made with options of your own.
-        probabilities: every π, with which each record is in a target's part.
-        records: how many of the pool are attacked, from the first; None for all.
-        fpr: false-positive rates at which members are counted.
-        min_tpr: the certified precision is for attackers who find at least this share of members.
-        top_share: the share of records that are called members to test the claim.
+    A record is in a target's part with each of the `probabilities`; the first `records` of the pool
+    are attacked, or all. Members are counted at `fpr`, the certified precision is for attackers who
+    find `min_tpr` of them, and a claim is tested by calling `top_share` of the records members.
     """
 
     attacks: Sequence[str | MembershipAttack] = USUAL
@@ -128,16 +122,13 @@ class InferenceConfig(Checked):
 
     @property
     def chosen(self) -> tuple[MembershipAttack, ...]:
-        """The attacks themselves."""
         return tuple(attack_named(each) if isinstance(each, str) else each for each in self.attacks)
 
     def describe(self, pool: Dataset) -> dict[str, Any]:
-        """What is asked of a pool, in JSON values."""
         attacks = list(map(repr, self.chosen))
         return {**vars(self), "attacks": attacks, "records": self.attacked(pool)}
 
     def attacked(self, pool: Dataset) -> int:
-        """How many records of a pool are attacked."""
         count = len(pool) if self.records is None else self.records
         if count > len(pool):
             wanted = f"at most {len(pool):,}"

@@ -1,8 +1,7 @@
 """Which records a step sees, and in which of them each trial's world has a share.
 
-Records that come again at every step are measured once: the squares of their norms; where they are
-declared sparse, as baskets or one-hot tables, their sparse form, with which a first linear layer
-takes two thirds of the time; and whatever else a first layer makes of records alone.
+Of records that come again at every step the squared norms, what a first layer makes of records
+alone and, where they are declared sparse, a sparse form are made once.
 """
 
 from __future__ import annotations
@@ -149,16 +148,12 @@ class Sampler:
 
     @property
     def shares_records(self) -> bool:
-        """Whether all trials compute the same records."""
         return self.expected >= MASKED_FROM * self.places
 
     def batch(
         self, streams: Streams, step: int, in_world: Tensor, members: Tensor | None = None
     ) -> DrawnBatch:
-        """The batch of a step, of trials in these worlds [trial].
-
-        `members` are the records that each trial has [trial, record]; None for all of them.
-        """
+        """The batch of a step, of trials [trial] with these members [trial, record]."""
         drawn = torch.ones(len(in_world), self.places, dtype=torch.bool, device=self.x.device)
         if self.rate < 1:
             drawn = streams.bernoulli(self.rate, self.places, Purpose.SAMPLING, step)

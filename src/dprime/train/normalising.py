@@ -28,8 +28,7 @@ from dprime.train.batches import Records
 from dprime.train.convolution import Conv2d
 from dprime.train.layers import Change, LayerRule, LayerTrace, as_probe, weighted
 
-CHUNK = 1024
-"""Records whose moments are made at once: on the way they need their memory several times."""
+CHUNK = 1024  # records whose moments are made at once, which takes several times their memory
 
 
 class KeptTrace(LayerTrace):
@@ -40,8 +39,7 @@ class KeptTrace(LayerTrace):
         return self._made()
 
     @abstractmethod
-    def _made(self) -> list[Tensor]:
-        """Those gradients, from the error."""
+    def _made(self) -> list[Tensor]: ...
 
     def changed(self, change: Change) -> LayerTrace:
         part = copy.copy(self)
@@ -49,7 +47,6 @@ class KeptTrace(LayerTrace):
         return part
 
     def numbers(self) -> int:
-        """The normalised input, its product with the error, and steps on the way."""
         return 3 * self.probe.numel()
 
     def squared_norms(self) -> Tensor:

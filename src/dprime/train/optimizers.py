@@ -1,7 +1,7 @@
 """How a gradient moves the weights: SGD with or without momentum, Adam, and learning rates.
 
-An optimizer is a frozen description; what it remembers is a tuple of tensors shaped like the
-weights [trial, parameter], so that trials stay apart. The arithmetic is that of `torch.optim`.
+What an optimizer remembers is a tuple of tensors shaped like the weights [trial, parameter]. The
+arithmetic is that of `torch.optim`.
 """
 
 from __future__ import annotations

@@ -40,12 +40,11 @@ class TrainingConfig(Checked):
         expected_batch_size: what every noisy sum is divided by, a public constant. None divides by
             `sample_rate` times the number of records, so that the result shows that number: then
             the guarantee is zero-out (the number of records is public), else add-remove too.
-        sensitivity: "global" scales the noise to what any record could change: z C, see `sigma`.
-            "local" scales it to what the differing record changes at this step, z C LS/GS (Bernau
-            et al. 2021, section 5.1), with GS = C, or 2C for replace. That is not DP, and every
-            result says so.
-        loss: "cross-entropy", "squared-error", "binary-cross-entropy", or a function of
-            (outputs, labels) that returns one loss per record and is called with one at a time.
+        sensitivity: "local" scales the noise to what the differing record changes at this step, z C
+            LS/GS (Bernau et al. 2021, section 5.1), with GS = C, or 2C for replace. That is not DP,
+            and every result says so.
+        loss: "cross-entropy", "squared-error", "binary-cross-entropy", or a function of (outputs,
+            labels) that returns one loss per record and is called with one at a time.
         block: trials that are run together; a block can be run again anywhere and gives the same.
 
     >>> private = TrainingConfig(steps=30, learning_rate=0.005, clip_norm=3.0, noise_multiplier=8.0)
@@ -77,16 +76,11 @@ class TrainingConfig(Checked):
 
     @property
     def private(self) -> bool:
-        """Whether the updates of this training are differentially private."""
         return self.label == PRIVATE
 
     @property
     def label(self) -> str:
-        """What may be said of a model trained so: private, not DP, or not private.
-
-        It is "differentially private" exactly where `mechanism` gives a certified curve, and under
-        the same conditions: docs/meaning.md#certified.
-        """
+        """What may be said of a model trained so: private, not DP, or not private."""
         if self.noise_multiplier == 0:
             return NOT_PRIVATE
         if self.noise_multiplier < LEAST_NOISE:
@@ -110,10 +104,7 @@ class TrainingConfig(Checked):
         return self.noise_multiplier * (self.clip_norm or 0.0) * wider
 
     def mechanism(self) -> DPSGD:
-        """What the core accounts for; refused where the label is another one.
-
-        Its curve is refused for add-remove unless `expected_batch_size` is given.
-        """
+        """What the core accounts for, if private; add-remove needs `expected_batch_size`."""
         if not self.private:
             raise validate.InputError(f"This training has no certified curve, it is {self.label}.")
         public = self.adjacency == "zero-out"

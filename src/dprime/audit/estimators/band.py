@@ -35,20 +35,13 @@ from typing import ClassVar, final
 import numpy as np
 
 from dprime import validate
-from dprime.audit.estimators.base import (
-    Estimator,
-    Reached,
-    each_of_two,
-    geometric_ranks,
-    upper_end,
-)
+from dprime.audit.estimators.base import Estimator, Reached, each_of_two, geometric_ranks, upper_end
 from dprime.audit.scores import Scores
 from dprime.metrics import Reading
 from dprime.parameters import limited, option
 from dprime.shapes import Point, Polygon
 
-TURNED = 0.05
-"""The share of α that guards against scores that point the wrong way round."""
+TURNED = 0.05  # the share of α that guards against scores that point the wrong way round
 
 
 @final
@@ -85,7 +78,6 @@ class Band(Estimator):
         yield from ((1.0 - tnr, 1.0 - fnr) for fnr, tnr in _points(mirrored, ranks_in, level))
 
     def ranks(self, trials: int) -> list[int]:
-        """The ranks at which thresholds are taken."""
         return geometric_ranks(trials, self.largest_rank, self.ratio)
 
 

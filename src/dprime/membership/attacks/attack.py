@@ -1,8 +1,4 @@
-"""What an attack sees, and what it answers: a score for each record, higher for members.
-
-The attacker knows the pool, trains shadow models on parts of it in the same way as the target, and
-asks all of them about the same records. Nothing else of the target is used.
-"""
+"""What an attack sees, and what it answers: a score for each record, higher for members."""
 
 from __future__ import annotations
 
@@ -28,14 +24,10 @@ Missing = Literal["error", "nan"]
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """All that an attacker has.
+    """All that an attacker has, from the target on the attacked records [record].
 
-    Attributes:
-        target: of the model under attack, on the records that are attacked [record].
-        shadows: of the shadow models on the same records [model, record].
-        members: which shadow model was trained on which of these records [model, record].
-        population: of the target, on records that no model was trained on [record'].
-        shadow_population: of the shadow models on those [model, record'].
+    Shadow models are asked about the same records [model, record], which `members` were trained on
+    or not, and all about a population that no model was trained on [(model,) record'].
     """
 
     target: Signals
@@ -76,10 +68,8 @@ class Evidence:
 class MembershipAttack(Checked, ABC):
     """One way to tell members from others. Derived classes are frozen dataclasses of options.
 
-    Attributes:
-        needs: the parts of the evidence that it uses.
-        variants: options with a value, and what that adds to name and title.
-        missing: whether a record with too few shadow models is an error or gets no score ("nan").
+    It `needs` parts of the evidence; `variants` are options with a value, and what that adds to
+    name and title. A record with too few shadow models is an error, or gets no score ("nan").
     """
 
     name: ClassVar[str]
@@ -90,7 +80,6 @@ class MembershipAttack(Checked, ABC):
     missing: Missing = option("error", one_of("error", "nan"))
 
     def check_together(self) -> None:
-        """Name the chosen variants."""
         chosen = [words for name, value, *words in self.variants if getattr(self, name) == value]
         if chosen:
             names, titles = zip(*chosen, strict=True)
@@ -98,11 +87,7 @@ class MembershipAttack(Checked, ABC):
             object.__setattr__(self, "title", f"{self.title} ({', '.join(titles)})")
 
     def scores(self, evidence: Evidence) -> Floats:
-        """One score for each record: a higher one is evidence for "member".
-
-        NaN where no score can be given, which counts as "not a member": where the target has no
-        finite answer, and where shadow models are missing and the attack allows that.
-        """
+        """A score for each record, higher for members; NaN where none can be given."""
         for part in self.needs:
             if getattr(evidence, part) is None:
                 wanted = f"given for {self.name}"
@@ -117,10 +102,7 @@ class MembershipAttack(Checked, ABC):
         return np.where(scorable, found, np.nan)
 
     def scorable(self, member_mask: Bools) -> Bools:
-        """Which records have enough shadow models for a score [record]; refused where one has not.
-
-        The mask [model, record] is known before the training.
-        """
+        """Which records have enough shadow models for a score; refused where one has not."""
         inside, outside = self._models()
         short_inside = member_mask.sum(axis=0) < inside
         short_outside = (~member_mask).sum(axis=0) < outside
