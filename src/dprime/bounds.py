@@ -3,11 +3,10 @@
 Most conversions are readings of a curve: of `EpsilonDelta(ε, δ)`, `GDP(μ)` or `Gaussian(z, steps)`,
 and for Bayes security β* of `TradeOff.from_lines([(0.0, 1 - β*)])`. Backwards, `choose` finds what
 keeps a reading below a ceiling: `choose(EpsilonDelta(delta=δ), precision=0.9, prior=0.1).epsilon`.
-
-Here is what remains. Each docstring says whether the number is a certified bound, exact, or an
-estimate. `noise_multiplier` is z = σ/C on the clipped sum, whatever the adjacency; one record moves
-that sum by at most C (add-remove, zero-out) or 2C (replace). Sources: B is Bernau et al. 2021, N is
-Nasr et al. 2021, K is Kairouz et al. 2015, Mi is Mironov 2017, T is Thudi et al. 2024.
+Each docstring here says whether the number is certified, exact, or an estimate. `noise_multiplier`
+is z = σ/C on the clipped sum; one record moves that sum by at most C, or 2C for replace. Sources: B
+is Bernau et al. 2021, N is Nasr et al. 2021, K is Kairouz et al. 2015, Mi is Mironov 2017, T is
+Thudi et al. 2024.
 """
 
 from __future__ import annotations
@@ -60,9 +59,8 @@ def classical_noise_multiplier_from_epsilon(
 ) -> float:
     """The classical noise for (ε, δ)-DP in one step: √(2 ln(1.25/δ)) / ε.
 
-    Certified (enough noise) for ε <= 1, where alone it is proved; a larger ε is refused unless
-    `beyond_proof` is true, and then nothing is guaranteed. `choose(Gaussian(), ...)` is exact,
-    needs less noise and holds for every ε.
+    Certified for ε <= 1, where alone it is proved; a larger ε is refused unless `beyond_proof`, and
+    then nothing is guaranteed. `choose(Gaussian(), ...)` is exact and needs less.
     """
     epsilon = validate.positive("epsilon", epsilon)
     if epsilon > 1 and not beyond_proof:
@@ -99,8 +97,7 @@ def epsilon_from_error_rates(
 
     A lower bound on ε for true rates, a point estimate for measured ones. If both are upper ends of
     confidence intervals, and the test was fixed before the trials that are counted, a lower bound
-    with the confidence that both hold. Infinite if an attacker never errs in one way and is not
-    useless in the other.
+    with the confidence that both hold.
     """
     fpr = validate.probability("false_positive_rate", false_positive_rate)
     fnr = validate.probability("false_negative_rate", false_negative_rate)
@@ -120,9 +117,8 @@ def _log_ratio(correct: float, error: float) -> float:
 def epsilon_from_belief(belief: float, *, prior: float = 0.5) -> float:
     """The ε that corresponds to a largest belief β in the record: ln(β/(1-β)) - logit π.
 
-    Pure ε-DP keeps every attacker's belief at or below β: certified, rounded down and checked. For
-    the largest final belief seen over all runs it is ε′, a point estimate; B section 5.3 prints it
-    without the logarithm.
+    Pure ε-DP keeps every attacker's belief at or below β: certified, rounded down. For the largest
+    final belief seen it is ε′, a point estimate; B section 5.3 prints it without the logarithm.
     """
     belief = validate.inner_probability("belief", belief, example=0.9)
     prior = validate.inner_probability("prior", prior)
@@ -164,9 +160,9 @@ def mu_from_epsilon(epsilon: float, *, delta: float) -> float:
 def epsilon_from_rdp(rdp: Sequence[float], *, orders: Sequence[float], delta: float) -> float:
     """The smallest ε = ε_RDP + ln(1/δ)/(α - 1) over the orders α; `rdp` holds ε_RDP at each.
 
-    Certified upper bound, also on the tail. The conversion is not the tightest one known, but it
-    proves more than (ε, δ)-DP: by Markov's inequality the privacy loss exceeds that ε with
-    probability at most δ, so the belief does too (B section 4.4).
+    Certified, also on the tail: by Markov's inequality the privacy loss exceeds that ε with
+    probability at most δ, so the belief does too (B section 4.4). Not the tightest one known for
+    (ε, δ)-DP.
     """
     delta = validate.inner_probability("delta", delta, example=1e-5)
     values = [validate.at_least_zero("rdp", value) for value in rdp]
@@ -196,8 +192,7 @@ def rdp_epsilon_from_noise_multiplier(
 ) -> float:
     """The ε of Gaussian noise by RDP composition, minimised over all real orders.
 
-    Certified upper bound, also on the tail: Pr[privacy loss > ε] <= δ. Larger than the exact ε of
-    `Gaussian(noise_multiplier, steps)`, which says nothing about that tail.
+    Certified upper bound, also on the tail: Pr[privacy loss > ε] <= δ, unlike the exact ε.
     """
     noise_multiplier = validate.positive("noise_multiplier", noise_multiplier)
     delta = validate.inner_probability("delta", delta, example=1e-5)

@@ -1,12 +1,9 @@
 """What follows from a certified curve for a model trained on a part of a pool.
 
-Thudi et al. 2024 (T), section 5, read off the whole curve instead of one (ε, δ): how many records
-can be denied at once, how far a reconstruction can be trusted, how far the loss on a record can
-tell that it was used.
-
-Notation: each record of the pool was trained on independently with probability π. S is a set of
-outputs (models, or anything computed from them), t = P(S | none of the m records in question was
-used), f the curve: adding one record brings P(S) = x to at most f(x).
+Thudi et al. 2024 (T), section 5, read off the whole curve instead of one (ε, δ). Notation: each
+record of the pool was trained on independently with probability π. S is a set of outputs, t = P(S |
+none of the m records in question was used), f the curve: adding one record brings P(S) = x to at
+most f(x).
 """
 
 from __future__ import annotations

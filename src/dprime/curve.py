@@ -91,16 +91,15 @@ class TradeOffMetrics:
     def reconstruction_success(self, guess: float) -> float:
         """Largest probability that an attack reconstructs a record: TPR(FPR = guess).
 
-        The best guess without the model is close enough with probability `guess`. The attacker
-        knows all other records and believes of the record z what they believe without the model.
-        Close enough is any relation, such as a distance of at most η. Let P_z be the law of what is
-        seen if z was used, Q that without it (or, with replace, with a fixed record in its place),
-        and S_z the outputs from which the attack makes something close to z. P_z(S_z) <=
-        TPR(Q(S_z)), since "the output is in S_z" is a test between the two worlds. TPR is concave
-        and increasing, so over z the mean of P_z(S_z) is at most TPR(mean of Q(S_z)); and that mean
-        is the success of an attack that sees nothing of z, so it is at most `guess` (Hayes,
-        Mahloujifar and Balle 2023, theorem 2, with the whole curve). A random attack is a mean of
-        such attacks.
+        The best guess without the model is close enough with probability `guess`; the attacker
+        knows all other records. Close enough is any relation, such as a distance of at most η. Let
+        P_z be the law of what is seen if z was used, Q that without it (or, with replace, with a
+        fixed record in its place), and S_z the outputs from which the attack makes something close
+        to z. P_z(S_z) <= TPR(Q(S_z)), since "the output is in S_z" is a test between the two
+        worlds. TPR is concave and increasing, so over z the mean of P_z(S_z) is at most TPR(mean of
+        Q(S_z)); and that mean is the success of an attack that sees nothing of z, so it is at most
+        `guess` (Hayes, Mahloujifar and Balle 2023, theorem 2, with the whole curve). A random
+        attack is a mean of such attacks.
         """
         self._refuse_if_lower("reconstruction_success")
         return self.shape.tpr(validate.inner_probability("guess", guess, example=0.01))

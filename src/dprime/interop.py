@@ -56,11 +56,9 @@ def from_dp_event(event: Any, adjacency: str = "add-remove") -> Mechanism:
     """The mechanism that a dp_accounting `DpEvent` describes.
 
     Covered: Gaussian, Poisson-sampled Gaussian, Gaussian sampled without replacement (ask for
-    replace or zero-out), Laplace, zCDP, randomised response, and compositions of these.
-
-    Laplace, zCDP and randomised response are taken for `adjacency`. An event's noise is relative to
-    the norm of one record, so under "replace" Laplace noise counts half, as the Gaussian's does.
-    Randomised response needs "replace". A zCDP event's numbers are taken as stated.
+    replace or zero-out), and for the `adjacency` Laplace, zCDP and randomised response; and
+    compositions of these. An event's noise is relative to the norm of one record, so under
+    "replace" Laplace noise counts half, as the Gaussian's does. Randomised response needs it.
 
     >>> import dp_accounting
     >>> step = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.0))

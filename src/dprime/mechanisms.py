@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import reduce
+from functools import partial, reduce
 from inspect import isabstract
 from typing import Any, Literal, Self, TypeVar, get_args
 
@@ -23,17 +23,7 @@ from dprime import privacy_loss, validate
 from dprime._lazy import load
 from dprime.composition import PrivacyLosses, Shuffled
 from dprime.curve import TradeOff
-from dprime.parameters import (
-    NOISE,
-    RATE,
-    STEPS,
-    Checked,
-    Search,
-    checked,
-    one_of,
-    option,
-    steps_in_pass,
-)
+from dprime.parameters import NOISE, RATE, STEPS, Checked, Search, checked, option, steps_in_pass
 from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError
 
 Adjacency = Literal["add-remove", "replace", "zero-out"]
@@ -42,7 +32,6 @@ DEFAULT_ADJACENCY: Adjacency = "add-remove"
 
 Sampling = Literal["poisson", "fixed-size", "shuffle"]
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)
-SAMPLING = checked(one_of(*SAMPLINGS))
 
 AnyMechanism = TypeVar("AnyMechanism", bound="Mechanism")
 
@@ -180,12 +169,12 @@ class DPSGD(Mechanism):
     `sample_rate`. "fixed-size": a uniform batch of fixed size, drawn anew each step. "shuffle": the
     data cut into batches, each record once an epoch. The last two are certified for replace and
     zero-out by bounds of their own, which are weaker; they are never accounted as Poisson. A
-    shuffled training begins with an epoch; in a `Composition`, one that follows another shuffled
-    training may begin inside an epoch, and then counts as touching one more.
+    shuffled training begins with an epoch; in a `Composition`, one that follows another may begin
+    inside an epoch, and then counts as touching one more.
 
     `public_size=True` says that the sampling rate, the divisor of the sums or the number of steps
-    was computed from the number of records. Two sizes can then be told apart, so add-remove is
-    refused and zero-out is the mechanism's own adjacency.
+    was computed from the number of records: then add-remove is refused and zero-out is the
+    mechanism's own adjacency.
 
     >>> m = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000)
     >>> round(m.curve().advantage(), 3), round(m.curve(adjacency="replace").advantage(), 3)
@@ -195,8 +184,10 @@ class DPSGD(Mechanism):
     noise_multiplier: float | None = field(default=None, metadata=NOISE)
     sample_rate: float | None = field(default=None, metadata=RATE)
     steps: int | None = field(default=None, metadata=STEPS)
-    sampling: Sampling = field(default="poisson", kw_only=True, metadata=SAMPLING)
-    public_size: bool = field(default=False, kw_only=True, metadata=checked(_either))
+    sampling: Sampling = option(
+        "poisson", partial(validate.one_of, options=SAMPLINGS), kw_only=True
+    )
+    public_size: bool = option(False, _either, kw_only=True)
 
     def __repr__(self) -> str:
         shown = [f"{name}={value!r}" for name, value in vars(self).items() if value is not False]

@@ -2,13 +2,10 @@
 
 `AdaptivePoisoning` makes a record against the current model. `Gradient` sets the record's gradient
 where the others barely move. `MaliciousDataset` also sets the data: D is many copies of one record,
-so that the other records' gradients have one direction, and the adversary's is at right angles to
-it. The noisy sum along it is noise alone, or noise and C. That is the worst case of the analysis,
-so this adversary comes within a share of 1/(32 steps) of the certified d′.
-
-The gradient's sign alternates from step to step in `Gradient` and `MaliciousDataset`, so that noise
-that comes again at every step hides little. A constant that comes with the record then shows only
-if it is several times as large as the noise.
+and the adversary's gradient is at right angles to theirs. The noisy sum along it is noise alone, or
+noise and C: the worst case of the analysis, and this adversary comes within a share of 1/(32 steps)
+of the certified d′. The gradient's sign alternates from step to step in the last two, so that noise
+that comes again at every step hides little.
 """
 
 from __future__ import annotations
@@ -84,9 +81,9 @@ def opposing(copies: int, record: Dataset, context: StepContext) -> tuple[Tensor
 class AdversarialRecord(CanaryGradient):
     """A record that is changed at every step so that the model's loss on it is largest.
 
-    Projected gradient ascent on the record's numbers, by the signs of the loss' gradient; each step
-    moves them by `size` of the data's range. In its place, for replace, is the same record with the
-    likeliest label or its mirror image with the same label, whichever is further away once clipped.
+    By the signs of the loss' gradient; each step moves its numbers by `size` of the data's range.
+    In its place, for replace, is the same record with the likeliest label or its mirror image with
+    the same label, whichever is further away once clipped.
     """
 
     def __init__(self, dataset: Dataset, record: Dataset, pgd_steps: int, size: float) -> None:

@@ -2,15 +2,13 @@
 
 Box and Muller (1958) make two normal numbers of two uniform ones: a = r cos θ and b = r sin θ,
 where u = exp(−r²/2). A generator in single precision has 24 bits for u, so u · 2²⁴ is a whole
-number, and a pair of small numbers shows it: an error of 2⁻²⁴ in r² is an error of half a level
-in u. The noise is the noisy sum less the clipped sum, so the true world's clipped sum shows whole
-numbers, and the other world's does not.
+number, and a pair of small numbers shows it: an error of 2⁻²⁴ in r² is an error of half a level in
+u. The noise is the noisy sum less the clipped sum of the true world.
 
-Which numbers are a pair depends on the generator, and is not known. The score is that of a Bayesian
-who thinks of ordinary noise first, and gives every way to pair numbers a small chance: it depends
-on its own trial alone, and where there is no grid, it is the log ratio of `DI`.
-
-Notation: R trials, P weights; a layout is a way to pair them, as two rows of indexes.
+Which numbers are a pair is not known. The score is that of a Bayesian who thinks of ordinary noise
+first, and gives every way to pair numbers a small chance; where there is no grid, it is the log
+ratio of `DI`. Notation: R trials, P weights; a layout is a way to pair them, as two rows of
+indexes.
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
 """Adversaries that choose a record, or the weights at the start.
 
-`ApiAccess` (Nasr et al. 2021, first adversary) asks the final model about a natural record.
-`DI` (Bernau et al. 2021) knows the records, the weights and the noise, all but the world. It sees
-every noisy sum, computes from the records what it would be without noise in both worlds, and keeps
-the logarithm of the odds. Against a correct trainer, no adversary that sees the same does better on
-this pair. It does not look at the models. `ChosenWeights` (Annamalai and De Cristofaro 2024) sees
-the final model only, and chooses the initial weights.
+`ApiAccess` (Nasr et al. 2021, first adversary) asks the final model about a natural record. `DI`
+(Bernau et al. 2021) knows all but the world, sees every noisy sum, and keeps the logarithm of the
+odds: against a correct trainer, no adversary that sees the same does better on this pair.
+`ChosenWeights` (Annamalai and De Cristofaro 2024) sees the final model only, and chooses the
+initial weights.
 
 `StaticPoisoning` and `IntermediateModels` (Nasr et al. 2021, second and third adversary) make a
-record so that models differ most by it. Candidates are natural outliers, the same with the label
-that models find least likely, a blank record and a large one, far outside of the data's range. The
-adversary trains shadow models with and without each of them, and takes the one whose score tells
-the two apart best.
+record so that models differ most by it: natural outliers, the same with the label that models find
+least likely, a blank record and a large one. Shadow models with and without each of them tell which
+one is best.
 """
 
 from __future__ import annotations
@@ -88,8 +86,7 @@ class ChosenWeights(Adversary):
     """Starts all trainings where only the attacked record still has a gradient.
 
     The weights are trained beforehand, without privacy and with Adam, until the natural records'
-    gradients almost vanish. What moves the model afterwards is noise, and the attacked record: a
-    blank one with the label that the model finds least likely.
+    gradients almost vanish. The attacked record is a blank one with the least likely label.
     """
 
     name = "chosen-weights"
@@ -248,10 +245,8 @@ class StaticPoisoning(Poisoning):
 class IntermediateModels(Poisoning):
     """A record as in static poisoning, judged by what each step moves along its gradient.
 
-    With SGD, the difference of two models gives the sum between them, by the recipe's learning rate
-    and divisor. Along the record's own gradient it tells all that the sum tells of it, which the
-    loss does to first order only. With Adam, or where a step is lost in the weights' rounding, the
-    adversary is shown the noisy sum instead.
+    The difference of two models of SGD tells all that the sum tells of it, which the loss does to
+    first order only; else the adversary is shown the noisy sum.
     """
 
     name = "intermediate-models"

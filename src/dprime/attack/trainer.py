@@ -158,12 +158,9 @@ class FunctionTrainer(Trainer):
     def model(self, dataset: Dataset, seed: int) -> nn.Module:
         model = self.function(dataset, seed)
         if not isinstance(model, nn.Module):
-            raise validate.invalid_input(
-                "trainer",
-                f"a function that returned {type(model).__name__}",
-                "one that returns the trained nn.Module",
-                "return the model at its end",
-            )
+            found = f"a function that returned {type(model).__name__}"
+            wanted, remedy = "one that returns the trained nn.Module", "return the model at its end"
+            raise validate.invalid_input("trainer", found, wanted, remedy)
         return model.eval()
 
     def describe(self) -> dict[str, str]:

@@ -1,16 +1,13 @@
 """What the adversary of Bernau et al. (2021) shows: its advantage, its beliefs, and ε′ each way.
 
-The adversary knows both data sets and sees every noisy gradient. After all steps it holds L, the
-logarithm of how much likelier what it saw is in world `in` than in world `out`; its belief in world
-`in` is logistic(L + logit π), and it says `in` where that exceeds ½. Everything here works on L,
-because the belief itself is rounded to 1 from L = 37 on.
+After all steps it holds L, the logarithm of how much likelier what it saw is in world `in` than in
+world `out`; its belief in world `in` is logistic(L + logit π), and it says `in` where that exceeds
+½. Everything here works on L: the belief itself is rounded to 1 from L = 37 on.
 
 Notation: B is Bernau et al. 2021; σ_t and LS_t are the noise on the clipped sum and the record's
-local sensitivity at step t, in the same unit; every record is in every batch. Then the worlds of a
-trial are Gaussian, d′ = √Σ (LS_t/σ_t)² apart.
-
-An ε′ is a number that the observations would fit. It has no confidence: another repetition of the
-experiment gives another. A bound with confidence is what `lower_bound` makes of the same L.
+local sensitivity at step t; every record is in every batch. Then the worlds of a trial are
+Gaussian, d′ = √Σ (LS_t/σ_t)² apart. An ε′ is a number that the observations would fit, without
+confidence; a bound with confidence is what `lower_bound` makes of the same L.
 """
 
 from __future__ import annotations
@@ -64,11 +61,10 @@ class Exceedance:
 class Identifiability:
     """All that the adversary shows.
 
-    `predicted` is the advantage that the local sensitivities predict. `epsilons` has ε′ by what it
-    is computed from: the `sensitivities` composed exactly, and by RDP (`sensitivities_rdp`); the
-    largest final `belief`; the `advantage`, exact for Gaussian noise, and by B's eq. 6
-    (`advantage_classical`). None where it does not apply: a record's share in a step is not known
-    for sampled batches, and at another prior than ½ the answers do not have the largest advantage.
+    `predicted` is the advantage that the local sensitivities predict. `epsilons` has ε′ from the
+    `sensitivities` composed exactly, and by RDP; the largest final `belief`; the `advantage`, exact
+    for Gaussian noise, and by B's eq. 6. None where it does not apply: a record's share in a step
+    is not known for sampled batches, and at another prior than ½ the advantage is not the largest.
     """
 
     advantage: Mean

@@ -1,10 +1,9 @@
 """How likely a lower bound reaches a goal: the chance of each method, before any trial is run.
 
 Scores are taken to be Gaussian in both worlds, `d_prime` standard deviations apart. Then the t
-statistic of the Gaussian method has a known law, and the chance is computed. The other estimators
-are simulated: what they look at (counts of errors at ranks, or at a threshold that Clopper-Pearson
-chooses on held-out trials) is drawn, many times and with a fixed seed, by its own law. No score is
-drawn, so a billion trials cost no more than a hundred.
+statistic of the Gaussian method has a known law. Of the other estimators what they look at (counts
+of errors at ranks, or at a threshold that Clopper-Pearson chooses) is drawn, many times and with a
+fixed seed, by its own law: a billion trials cost no more than a hundred.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """The MI sampling mechanism: a training set drawn from a pool, and who was drawn kept secret.
 
-pool of distinct records ──► draw (a coin for each record, from the seed) ──► Draw ──► training
+    pool of distinct records ──► draw (a coin for each record, from the seed) ──► Draw ──► training
 
-Notation: π is the probability with which a record is kept (Thudi et al. 2024, section 4). It is the
-prior of whoever knows the pool but not the draw, if the coins are independent, the records distinct
-and nothing public depends on how many were kept. So the expected size is public, and the draw, its
-size and the seed are secret: no text made here shows them.
+The probability π with which a record is kept (Thudi et al. 2024, section 4) is the prior of whoever
+knows the pool but not the draw, if the coins are independent, the records distinct and nothing
+public depends on how many were kept. So the draw, its size and the seed are secret.
 """
 
 from __future__ import annotations

@@ -123,13 +123,12 @@ class Summands:
 
         With `into` in double precision: in single, a record could move the rounding of what all
         others add up to, by n² 2^-24 C in the worst case, which attacks come near. Only where a
-        record leaves the places of the others as they are may runs of records be added up in
-        single precision.
+        record leaves the places of the others as they are may runs of records be added up in single
+        precision.
 
-        A record whose gradient or its norm is not finite counts for nothing: no clipping bounds it,
-        and 0 times it is not 0. Without clipping that is so for records that the trial does not
-        have; one that it has is left as it is. Gradients are judged then only if the sum is not
-        finite.
+        A record whose gradient or its norm is not finite counts for nothing: 0 times it is not 0.
+        Without clipping that is so for records that the trial does not have; one that it has is
+        left as it is, and gradients are judged only if the sum is not finite.
         """
         into.zero_()
         clip_norm = self.run.training.clip_norm

@@ -1,10 +1,9 @@
 """Random bits that belong to a trial: keyed by (seed, purpose), read at any (step, trial).
 
 The generator is ChaCha20 (RFC 8439), a cipher: who does not have the key cannot tell its bits from
-fair coins. It is a function of a key and a counter, so a trial's bits depend neither on the trials
-beside it nor on how the work is sliced, and they are the same on every device. Each purpose has a
-key, each step four nonces, and under them each trial an equal share of the blocks of 64 bytes, side
-by side.
+fair coins. It is a function of a key and a counter: a trial's bits depend neither on the trials
+beside it nor on slices, and are the same on every device. Each purpose has a key, each step four
+nonces, and under them each trial an equal share of the blocks of 64 bytes, side by side.
 """
 
 from __future__ import annotations
