@@ -156,7 +156,7 @@ class FunctionTrainer(Trainer):
             yield self.model(data.common.take(members), own)
 
     def model(self, dataset: Dataset, seed: int) -> nn.Module:
-        model = self.function(dataset, seed)
+        model: object = self.function(dataset, seed)
         if not isinstance(model, nn.Module):
             found = f"a function that returned {type(model).__name__}"
             wanted, remedy = "one that returns the trained nn.Module", "return the model at its end"

@@ -26,13 +26,9 @@ from dprime.audit.verdict import Verdict, judge
 from dprime.audit.words import audits_in, words_in
 
 if TYPE_CHECKING:
-    from dprime.audit.audits import audit, begin, resume
-    from dprime.audit.batch import Played, play_batch
+    from dprime.audit.audits import Played, audit, begin, play_batch, resume
 
-PLACES = {
-    **dict.fromkeys(("audit", "begin", "resume"), "audits"),
-    **dict.fromkeys(("Played", "play_batch"), "batch"),
-}
+PLACES = dict.fromkeys(("Played", "audit", "begin", "play_batch", "resume"), "audits")
 """What trains, and the modules where it is: loaded when it is first asked for."""
 
 __getattr__ = lazy(__name__, {}, library="torch", needing=PLACES)

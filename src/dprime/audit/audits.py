@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -150,6 +151,35 @@ def _trainer(config: AuditConfig, dataset: Dataset) -> Trainer:
     x, y = torch.tensor(dataset.records), torch.tensor(dataset.labels)
     network_of(network, x, y, training.loss)  # says so if they do not fit
     return EngineTrainer(network, training, Compute(config.device, config.memory))
+
+
+class Played(NamedTuple):
+    """One of several audits: its name in the file, its run, and what it took this time."""
+
+    name: str
+    path: Path
+    record: AuditRecord
+    seconds: float
+
+
+def play_batch(
+    configs: Mapping[str, AuditConfig],
+    folder: str | Path,
+    *,
+    backend: Backend | None = None,
+    progress: bool | None = None,
+) -> Iterator[Played]:
+    """Play audits one after the other, each in a file of its name in the folder."""
+    for each in configs.values():  # all are validated before the first is played
+        adversary_of(each), each.curve
+    place, loaded = Path(folder), None
+    place.mkdir(parents=True, exist_ok=True)
+    for name, each in configs.items():
+        start, path = time.perf_counter(), place / f"{name}.run"
+        if loaded != (each.data, each.data_dir):  # loading may take longer than an audit
+            loaded, split = (each.data, each.data_dir), load(each.data, each.data_dir)
+        record = begin(each, path, backend=backend, progress=progress, split=split, go_on=True)
+        yield Played(name, path, record, time.perf_counter() - start)
 
 
 # From objects -------------------------------------------------------------------------------------

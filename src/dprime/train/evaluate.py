@@ -67,7 +67,8 @@ class Trained:
         return accuracy(self.network, self._kept(), dataset, self.training.loss)
 
     def mean_loss(self, dataset: Dataset) -> NDArray[np.float64]:
-        return losses(self.network, self._kept(), dataset, self.training.loss).mean(1)
+        found = losses(self.network, self._kept(), dataset, self.training.loss)
+        return np.asarray(found.mean(1))
 
     def _kept(self) -> Tensor:
         if self.weights is not None:
