@@ -20,7 +20,7 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from dprime.train.batches import PreparedRecords, Records
+from dprime.train.batches import Records
 
 ROUNDING = 8 * torch.finfo(torch.float32).eps  # relative error of a sum of mixed sign
 LONGEST = 1.8e19
@@ -98,7 +98,7 @@ class AffineTrace(LayerTrace):
     probe: Tensor
     bias: bool
     unpack: Change = lambda sums: sums
-    measured: PreparedRecords | None = None
+    columns: Tensor | None = None  # of sparse records
     direct: Change | None = None
     _kept: tuple[Tensor, ...] = ()
 
@@ -110,7 +110,7 @@ class AffineTrace(LayerTrace):
         part = AffineTrace(lambda: change(self.x), self.probe, self.bias, self.unpack)
         part.error = change(self.error)
         if part.error.shape == self.error.shape:  # what is known of the records still holds
-            part.measured = self.measured
+            part.columns = self.columns
         return part
 
     def _has_short_grams(self) -> bool:
@@ -141,8 +141,7 @@ class AffineTrace(LayerTrace):
 
     def _from_vectors(self) -> Tensor:
         e, x = self.error.squeeze(2), self.x.squeeze(2)
-        squares = (x * x).sum(-1) if self.measured is None else self.measured.squares
-        return ((e * e).sum(-1) + FLOOR) * (squares + (float(self.bias) + FLOOR))
+        return ((e * e).sum(-1) + FLOOR) * ((x * x).sum(-1) + (float(self.bias) + FLOOR))
 
     def _from_gradients(self) -> Tensor:
         """The gradients themselves, kept for the weighted sum: few weights, many positions."""
@@ -166,7 +165,7 @@ class AffineTrace(LayerTrace):
             for target, found in zip(into, (self.unpack(sums), *bias), strict=True):
                 target.add_(found)
             return
-        columns = None if self.measured is None else self.measured.columns
+        columns = self.columns
         one_product = self.probe.shape[2] == 1 and self.direct is None and columns is None
         e = self.error * c.to(c.dtype if one_product else precision)[:, :, None, None]
         if columns is not None:
@@ -187,13 +186,13 @@ class Linear(LayerRule):
 
     def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
         """In memory the records come last, [R, out, n T]: long rows make what follows faster."""
-        x, measured = records.x, records.measured
+        x, (rows, columns) = records.x, records.sparse_form or (None, None)
         n, inner = x.shape[1], x.shape[2:-1]
         x = x.flatten(2, -2) if inner else x.unsqueeze(2)
         w = weights[0]
         R, outputs, inputs = w.shape
-        if measured is not None and measured.rows is not None:
-            y = times_transposed(w, measured.rows)
+        if rows is not None:
+            y = times_transposed(w, rows)
         elif x.shape[0] == 1:
             y = (w.reshape(R * outputs, inputs) @ _merged(x)[0].mT).view(R, outputs, -1)
         else:
@@ -201,7 +200,7 @@ class Linear(LayerRule):
         if self.bias:
             y += weights[1][:, :, None]
         probe = as_probe(y.mT.unflatten(1, (n, math.prod(inner))))
-        trace = AffineTrace(x.detach, probe, self.bias, measured=measured)
+        trace = AffineTrace(x.detach, probe, self.bias, columns=columns)
         return (probe.unflatten(2, inner) if inner else probe.squeeze(2)), trace
 
 
