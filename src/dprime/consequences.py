@@ -1,12 +1,9 @@
 """What follows from a certified curve for a model trained on a part of a pool.
 
-Thudi et al. 2024 (T), section 5, read off the whole curve instead of one (ε, δ): how many records
-can be denied at once, how far a reconstruction can be trusted, how far the loss on a record can
-tell that it was used.
-
-Notation: each record of the pool was trained on independently with probability π. S is a set of
-outputs (models, or anything computed from them), t = P(S | none of the m records in question was
-used), f the curve: adding one record brings P(S) = x to at most f(x).
+Thudi et al. 2024 (T), section 5, read off the whole curve instead of one (ε, δ). Notation: each
+record of the pool was trained on independently with probability π. S is a set of outputs, t = P(S |
+none of the m records in question was used), f the curve: adding one record brings P(S) = x to at
+most f(x).
 """
 
 from __future__ import annotations
@@ -60,10 +57,10 @@ def consequences(
 
     `prior` is the probability with which each record of the pool was trained on: that of a
     `PoolSampled`, or given with another mechanism. The deletion capacity holds for what a model
-    shows with at least `output_probability` where none of the records was used; None: for all that
-    it may show, which only a pure ε allows. Attacks reconstruct the record in question in at least
-    `min_tpr` of the trainings on it, attackers say "not a member" of at least `min_tnr` of the
-    outsiders, and a loss lies between 0 and `loss_bound`.
+    shows with at least `output_probability` where none of the records was used; None, for all that
+    it may show, needs a pure ε. Attacks reconstruct the record in at least `min_tpr` of the
+    trainings on it, attackers say "not a member" of at least `min_tnr` of the outsiders, and a loss
+    lies between 0 and `loss_bound`.
 
     >>> from dprime import DPSGD
     >>> found = consequences(PoolSampled(DPSGD(1.0, 0.01, 2000), probability=0.001))
@@ -97,8 +94,8 @@ def chance_unused(
 
     Certified lower bound on P(none of the m used | S) for every S that has at least
     `output_probability` where none of them was used. The records must be named without looking at
-    the model. Where j of them were used, P(S) is at most f(f(... f(t))), j times: each record more
-    is one step along the curve. Reached by a mechanism that adds them all in the same direction.
+    the model. Where j of them were used, P(S) is at most f(f(... f(t))), j times. Reached by a
+    mechanism that adds them all in the same direction.
     """
     count = validate.whole("records", records, example=10)
     if count > LARGEST_COUNT:
@@ -119,8 +116,7 @@ def deletion_capacity(
     """The number of records of which one can still say that none was used, from the whole curve.
 
     The largest m with P(none of the m used | S) >= `deniability` that `chance_unused` certifies.
-    But for rounding, never less than any one (ε, δ) of the curve gives. Without an
-    `output_probability` it is that of the pure ε, `bounds.deletion_capacity`.
+    Without an `output_probability` it is that of the pure ε, `bounds.deletion_capacity`.
     """
     target = validate.inner_probability("deniability", deniability, example=0.8)
     prior = validate.inner_probability("prior", prior, example=0.001)

@@ -19,8 +19,7 @@ from dprime.text import Ceiling, Floor, Given, round_down, round_up
 
 BLIND = TradeOff.gaussian(0.0)  # the curve of an attacker who guesses
 
-OPTIONS: dict[str, Condition] = {}
-"""The conditions of a profile, by what they are called there."""
+OPTIONS: dict[str, Condition] = {}  # the conditions of a profile, by what they are called there
 
 for _metric in METRICS.values():
     for _name, _condition in _metric.conditions.items() if _metric.listed else ():
@@ -45,7 +44,7 @@ class MetricValue:
     sentence: str
 
     def as_json(self) -> dict[str, object]:
-        """JSON values; an infinite epsilon is null with a note, never NaN or Infinity."""
+        """JSON values; an infinite value is null with a note."""
         shown: dict[str, object] = {"value": self.value, "kind": self.kind, **self.conditions}
         if not math.isfinite(self.value):
             shown |= {"value": None, "note": "no finite value can be certified"}
@@ -106,7 +105,6 @@ class Reading:
 
     @property
     def blind(self) -> float:
-        """What guessing reaches; 0 where there is no baseline."""
         baseline = self.metric.baseline
         return 0.0 if baseline is None else baseline.value(self.conditions)
 
@@ -163,8 +161,8 @@ def profile(**conditions: float | None) -> tuple[Reading, ...]:
     """The readings of a risk profile, in the order in which people ask.
 
     Conditions go by their options: `prior` is that of precision and success, `belief_prior` that of
-    a belief; None counts as not given. A metric that has a condition without a default is listed
-    where the condition is given.
+    a belief; None counts as not given. What has a condition without a default is listed where it is
+    given.
 
     >>> [reading.title for reading in profile(fpr=0.001)][:3]
     ['Membership advantage', 'Bayes security', 'TPR at FPR 0.001']
@@ -255,10 +253,7 @@ class Target:
         return value <= self.value if self.reading.metric.rises else value >= self.value
 
     def excess(self, curve: TradeOffMetrics) -> float:
-        """Ln of the risk over its ceiling, both counted from what guessing reaches; <= 0 is safe.
-
-        What is rounded to 0 counts as safe only if it is.
-        """
+        """Ln of the risk over its ceiling, both counted from what guessing reaches; 0 is safe."""
         value, blind = self.reading.value(curve), self.reading.blind
         risk = value - blind if self.reading.metric.rises else blind - value
         excess = math.log(max(risk, 1e-300)) - math.log(abs(self.value - blind))

@@ -13,9 +13,7 @@ from dprime import validate
 from dprime.curve import INDEX_FLOOR, Kind, TradeOffMetrics
 from dprime.text import percent_up, round_up
 
-MEANINGLESS_EPSILON, MEANINGLESS_DELTA = 20.0, 0.5
-"""Above these values the guarantee is meaningless."""
-
+MEANINGLESS_EPSILON, MEANINGLESS_DELTA = 20.0, 0.5  # beyond, no guarantee
 At = Mapping[str, float]  # the values of a metric's conditions
 
 

@@ -1,8 +1,7 @@
 """From an acceptable risk to the parameter that keeps it, always on the safe side.
 
-Every question has the same form: a certified risk that moves one way with one free parameter, and
-a ceiling for it. The free parameter is the one that the mechanism's description leaves out; where
-it may lie is said by its own field.
+A certified risk moves one way with one free parameter, which the mechanism's description leaves
+out, and has a ceiling. Where the parameter may lie is said by its own field.
 """
 
 from __future__ import annotations
@@ -24,13 +23,12 @@ from dprime.privacy_loss import NotCertifiableError
 from dprime.shapes import GaussianShape, Polygon
 
 TOLERANCE, POLISHED = 5e-4, 1e-12
-"""How far below the ceiling an answer may stay, as a share of the risk above the baseline: in
-general, and where a curve has a closed form."""
+"""How far an answer may stay below the ceiling, as a share of the risk; closed forms are polished.
+"""
 
 FEW_EDGES = 64  # a curve with at most this many is a closed form: one more reading costs nothing
 MOST_EVALUATIONS = 200
-LEAST_NOISE_GUESSED = 0.05
-"""e^(1/z^2) of the central-limit form leaves the number range not far below."""
+LEAST_NOISE_GUESSED = 0.05  # e^(1/z^2) of the central-limit form soon leaves the number range
 
 
 @dataclass(frozen=True)
@@ -61,10 +59,8 @@ def choose(
     the parameter, it is less than 0.1 % below the target, counted from what blind guessing reaches,
     and where the curve has a closed form it is at the target to twelve digits. A number of steps is
     the largest whole number that is safe (with `whole="epochs"`, of whole epochs); there, and for
-    the rate of shuffled batches, the risk moves in jumps and may stay further below.
-
-    Where no value of the parameter meets the target, or every value does, the error says what the
-    nearest possible value is.
+    the rate of shuffled batches, the risk moves in jumps. Where no value meets the target, or every
+    value does, the error says what the nearest possible value is.
 
     >>> m = choose(DPSGD(sample_rate=0.01, steps=2000), advantage=0.1)
     >>> 0.0999 < m.curve().advantage() <= 0.1
@@ -110,7 +106,6 @@ def _goals(mechanism: Mechanism, target: Mapping[str, float | None]) -> list[Tar
     """The target; of a pool, at the prior of the record that is worst off.
 
     Precision and belief grow with the prior. Success is convex in it, so it is worst at an end.
-    Where the probability of the pool is sought, it stands for every prior below the target.
     """
     if not isinstance(mechanism, PoolSampled):
         return [Target.of(target)]
@@ -131,10 +126,7 @@ def _goals(mechanism: Mechanism, target: Mapping[str, float | None]) -> list[Tar
 
 
 def _share_of_pool(curve: TradeOff, goal: Target) -> float:
-    """The largest prior at which a curve keeps a precision or a belief.
-
-    Precision is logistic(logit prior + ln(t / FPR(t))).
-    """
+    """The largest prior that keeps a precision, logistic(logit prior + ln(t / FPR(t)))."""
     reading = goal.reading
     t = reading.conditions["min_tpr" if reading.name == "precision" else "exceeded"]
     fpr = curve.fpr(t)
@@ -216,9 +208,8 @@ class _Problem(Generic[AnyMechanism]):
     def search(self) -> _Candidate:
         """The riskiest number that is safe, within the tolerance; every candidate is evaluated.
 
-        From the guess the search walks, faster and faster, until it has a safe and an unsafe
-        number, and then narrows the two: by the line through both, and by halves at every third
-        turn.
+        The search walks, faster and faster, until it has a safe and an unsafe number, and then
+        narrows the two: by the line through both, and by halves at every third turn.
         """
         whole, rises = self.range.whole, self.range.rises
         safest, riskiest = sorted((self.range.low, self.range.high), reverse=not rises)
@@ -299,7 +290,6 @@ class _Problem(Generic[AnyMechanism]):
 
     @property
     def units(self) -> str:
-        """What whole numbers count; nothing for a continuous parameter."""
         return "" if not self.range.whole else "steps" if self.rate is None else "epochs"
 
     def range_to(self, end: _Candidate) -> str:

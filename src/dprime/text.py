@@ -1,7 +1,4 @@
-"""Sentences that are printed in several places, each worded once, and the numbers in them.
-
-Ceilings are rounded up and floors down. Imports nothing of dprime.
-"""
+"""Sentences that are printed in several places, each worded once, and the numbers in them."""
 
 from __future__ import annotations
 
@@ -114,10 +111,9 @@ def certified_in_full(
 def conditions(
     described: Mapping[str, Any] | None, group_size: int = 1, adjacency: str | None = None
 ) -> list[str]:
-    """What must be true for a certified number of this mechanism to hold.
+    """What must be true for a certified number of this mechanism to hold, by its `to_dict()`.
 
-    `described` is what `Mechanism.to_dict()` gives, None where only a curve is known; without an
-    adjacency, what every one asks is listed.
+    None where only a curve is known; without an adjacency, what every one asks is listed.
     """
     records = "one record" if group_size == 1 else f"at most {group_size:,} records"
     return [*dict.fromkeys(_own(described, adjacency)), f"each person has {records}", ALONE]

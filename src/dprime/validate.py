@@ -1,8 +1,4 @@
-"""The one place that words every input error.
-
-Each check takes a name and a value and returns the value, or raises `InputError`, whose one
-sentence names the input, the value it had and what would be right.
-"""
+"""The one place that words every input error: a check returns the value, or raises `InputError`."""
 
 from __future__ import annotations
 
@@ -11,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Self
 
-WHOLE_TOLERANCE = 1e-9
-"""How far from a whole number a float may lie and still count as one (2000.0 does)."""
+WHOLE_TOLERANCE = 1e-9  # how far from a whole number a float still counts as one (2000.0 does)
 
 
 class InputError(ValueError):

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from dprime.attack import ADVERSARIES
+from dprime.train import Compute
 from dprime.validate import InputError
 from games import GAMES, IMAGES, TABLE, by_world, engine_setting, played, quick, setting_for
 
@@ -108,7 +109,7 @@ def test_names_and_what_they_see():
 @every_adversary
 def test_a_gpu_gives_the_same_scores(name):
     here = setting_for(name, adjacency="replace")
-    there = dataclasses.replace(here, trainer=here.trainer.on_device("cuda", 2.0))
+    there = dataclasses.replace(here, trainer=here.trainer.with_compute(lambda _: Compute("cuda")))
     attack = quick(name).craft(here)
     first, second = played(here, attack)["score"], played(there, attack)["score"]
     np.testing.assert_allclose(first, second, rtol=1e-2, atol=1e-2 * first.std())

@@ -103,8 +103,8 @@ def test_workers_with_other_memory_have_the_same_scores():
     usual = game.play(0)
     memory = game.target.trainer.compute.memory
     for other, expected in (
-        (game.with_memory_fraction(1 / 2), memory / 2),
-        (game.on_device("cpu", 0.14), 0.14),
+        (game.with_compute(lambda compute: compute.with_memory_fraction(1 / 2)), memory / 2),
+        (game.with_compute(lambda compute: compute.placed("cpu", 0.14)), 0.14),
     ):
         assert other.target.trainer.compute.memory == expected
         found = other.play(0)

@@ -92,12 +92,11 @@ def test_a_batch_is_drawn_from_the_trials_own_part_of_a_pool(rate, probability):
     assert torch.equal(held, everyone * members)
     assert found.shares_records == (batch.rows is None) == (rate * probability >= 0.5)
     assert found.expected == pytest.approx(200 * rate * probability)
-    assert batch.part(0, 3)[0].pool is None
-    found.keep_pool()
     if batch.rows is not None:
         records, y = batch.part(0, 3)
-        assert torch.equal(records.pool.x[0][records.rows], records.x)
-        assert torch.equal(found.y[records.rows], y)
+        rows = batch.rows[:, :3]
+        assert torch.equal(found.x[rows], records.x)
+        assert torch.equal(found.y[rows], y)
 
 
 # Records that come again --------------------------------------------------------------------------
@@ -111,16 +110,16 @@ def baskets():
     return Dataset.of(records, labels, classes=3, sparse=True)
 
 
-def test_only_constant_records_are_measured_and_once():
+def test_only_constant_records_are_kept_and_once():
     x = torch.tensor(baskets().records)[None]
-    assert Records(x).measured is Records(x[:, :, None], constant=True).measured is None
-    assert Records(x, constant=True).measured.columns is None
+    for other in (Records(x, sparse=True), Records(x, constant=True)):
+        assert other.sparse_form is None
+    assert Records(x[:, :, None], constant=True, sparse=True).sparse_form is None
     records = Records(x, constant=True, sparse=True)
-    known = records.measured
+    rows, columns = records.sparse_form
     weights, errors = torch.randn(4, 7, 40), torch.randn(4, 7, 60)
-    torch.testing.assert_close(times_transposed(weights, known.rows), weights @ x.mT)
-    torch.testing.assert_close(times_transposed(errors, known.columns).float(), errors @ x)
-    torch.testing.assert_close(known.squares, x.square().sum(-1))
+    torch.testing.assert_close(times_transposed(weights, rows), weights @ x.mT)
+    torch.testing.assert_close(times_transposed(errors, columns).float(), errors @ x)
     made = []
     for _ in range(2):
         records.made(made.append)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -61,11 +62,8 @@ OPTIONS = (
 )
 """What an audit of objects may be asked, as `AuditConfig` has it."""
 
-SEEDED_AFTER = 200
-"""Trials after which a training function that ignores its seed is noticed."""
-
-SHOWN_AFTER = 20
-"""Trials in each world from which the bar shows a bound."""
+SEEDED_AFTER = 200  # trials after which a training function that ignores its seed is noticed
+SHOWN_AFTER = 20  # trials in each world from which the bar shows a bound
 
 
 # From words ---------------------------------------------------------------------------------------
@@ -80,12 +78,11 @@ def begin(
     split: Split | None = None,
     go_on: bool = False,
 ) -> AuditRecord:
-    """Begin a run in a new file, and play it to its end.
+    """Begin a run in a new file, and play it to its end; everything is validated before.
 
-    Everything is validated before the file is created. With `go_on`, a run of the same
-    configuration that is there already is resumed. One that was begun in Python with the same
-    objects is always resumed, and known by these names from then on. Backend and progress are those
-    of `audit`; a `split` is the data, where they are loaded already.
+    With `go_on`, a run of the same configuration that is there already is resumed; one that was
+    begun in Python with the same objects always is, and is known by these names from then on. A
+    `split` is the data, where they are loaded already.
     """
     attacker, target = adversary_of(config), target_of(config, split)
     if isinstance(attacker, OneAttribute):
@@ -156,6 +153,35 @@ def _trainer(config: AuditConfig, dataset: Dataset) -> Trainer:
     return EngineTrainer(network, training, Compute(config.device, config.memory))
 
 
+class Played(NamedTuple):
+    """One of several audits: its name in the file, its run, and what it took this time."""
+
+    name: str
+    path: Path
+    record: AuditRecord
+    seconds: float
+
+
+def play_batch(
+    configs: Mapping[str, AuditConfig],
+    folder: str | Path,
+    *,
+    backend: Backend | None = None,
+    progress: bool | None = None,
+) -> Iterator[Played]:
+    """Play audits one after the other, each in a file of its name in the folder."""
+    for each in configs.values():  # all are validated before the first is played
+        adversary_of(each), each.curve
+    place, loaded = Path(folder), None
+    place.mkdir(parents=True, exist_ok=True)
+    for name, each in configs.items():
+        start, path = time.perf_counter(), place / f"{name}.run"
+        if loaded != (each.data, each.data_dir):  # loading may take longer than an audit
+            loaded, split = (each.data, each.data_dir), load(each.data, each.data_dir)
+        record = begin(each, path, backend=backend, progress=progress, split=split, go_on=True)
+        yield Played(name, path, record, time.perf_counter() - start)
+
+
 # From objects -------------------------------------------------------------------------------------
 
 
@@ -173,10 +199,9 @@ def audit(
 
     Claimed is the certified curve of a mechanism; None takes the engine's own recipe. Where the
     path is that of a run with the same configuration, the audit goes on with what is left; without
-    one nothing is kept. A backend such as `Processes()` or `Ray(address="auto")` plays blocks
-    elsewhere, with the same scores. A bar is shown for long work on a terminal, or as `progress`
-    says. Options are trials, block, criterion, method, confidence, delta, belief, belief_prior and
-    assume, as `AuditConfig` has them.
+    one nothing is kept. Backends such as `Processes()` give the same scores. A bar is shown for
+    long work on a terminal, or as `progress` says. Options are trials, block, criterion, method,
+    confidence, delta, belief, belief_prior and assume, as `AuditConfig` has them.
 
     >>> from dprime.data import load
     >>> from dprime.attack import EngineTrainer
@@ -275,7 +300,6 @@ def play(
 
 
 def _crafted(attacker: Adversary, target: AttackTarget) -> Attack:
-    """What the adversary prepares; a training function of the user's own may fail under it."""
     try:
         return attacker.craft(target)
     except validate.InputError:

@@ -12,8 +12,7 @@ from dprime.audit.estimators.base import ASSUMABLE
 from dprime.audit.scores import Scores
 from dprime.metrics import Reading, audited
 
-USUAL_METHOD = "band"
-"""Bounds the whole curve and assumes nothing: the default of audit, plan and bound."""
+USUAL_METHOD = "band"  # of audit, plan and bound: the whole curve, no assumption
 
 
 def lower_bound(
@@ -31,8 +30,8 @@ def lower_bound(
 
     Args:
         in_scores: one score for each trial with the record; higher means more like this world.
-        out_scores: one for each trial without it. Both are independent and of one law each; for
-            the one-run methods they are the scores of canaries that were in and out by fair coins.
+        out_scores: one for each trial without it. Both are independent and of one law each; for the
+            one-run methods they are the scores of canaries that were in and out by fair coins.
         delta: of the epsilon that is bounded; 0 is allowed.
         confidence: the share of audits in which the bound holds, at least.
         method: "band" for the whole curve, "clopper-pearson" for one threshold, "gaussian",
@@ -40,7 +39,7 @@ def lower_bound(
         metric: what a method that chooses a threshold chooses it for; epsilon at `delta` if None.
         seed: of the split into held-out and counted trials.
         assume: "gaussian" accepts that law of the scores, so that a bound that rests on it may
-            refute a claim; the verdict repeats it.
+            refute.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)

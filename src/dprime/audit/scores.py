@@ -1,7 +1,6 @@
 """The scores of an audit's trials, checked, and the one rule that turns them into answers.
 
-The attacker says "member" where a score lies strictly above the threshold. The rule is the same for
-every method, so ties need no luck: a score equal to the threshold always means "not a member".
+The attacker says "member" where a score lies strictly above the threshold: ties need no luck.
 """
 
 from __future__ import annotations
@@ -29,24 +28,19 @@ class Scores:
 
     @staticmethod
     def checked(in_scores: ArrayLike, out_scores: ArrayLike) -> Scores:
-        """The scores of both worlds, or one sentence about what is wrong with them."""
         return Scores(_checked("in_scores", in_scores), _checked("out_scores", out_scores))
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many trials world `in` and world `out` have."""
         return len(self.inside), len(self.outside)
 
     def false_positives(self, threshold: float) -> int:
-        """Trials of world `out` that are called members."""
         return int((self.outside > threshold).sum())
 
     def false_negatives(self, threshold: float) -> int:
-        """Trials of world `in` that are not."""
         return int((self.inside <= threshold).sum())
 
     def sorted(self) -> Scores:
-        """Both worlds in ascending order."""
         return Scores(np.sort(self.inside), np.sort(self.outside))
 
     def mirrored(self) -> Scores:
@@ -54,11 +48,7 @@ class Scores:
         return Scores(-self.outside, -self.inside)
 
     def turned(self) -> Scores:
-        """The same trials for an attacker who reads a low score as "member".
-
-        An infinite score stands for a trial that failed or diverged; it counts against this
-        attacker too.
-        """
+        """The same where low scores mean "member"; what failed (∞) still counts against it."""
         return Scores(
             np.where(np.isinf(self.inside), -np.inf, -self.inside),
             np.where(np.isinf(self.outside), np.inf, -self.outside),
@@ -81,7 +71,6 @@ class Scores:
 
 
 def _checked(name: str, scores: ArrayLike) -> Array:
-    """One row of real numbers, at least two, none of them NaN."""
     row = arrays.numbers(name, scores).astype(np.float64)
     if row.ndim != 1 or len(row) < 2:
         shown, wanted = f"of shape {row.shape}", "a row of two or more numbers"

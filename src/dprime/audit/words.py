@@ -56,10 +56,7 @@ ADVERSARIES: Mapping[str, tuple[str, ...]] = {
 
 
 class Word(NamedTuple):
-    """A word with its check; `help` makes it an option, whose text is read as `kind`.
-
-    A `table` is the one in which the word stands in a file.
-    """
+    """A word with its check and its table in a file; `help` makes it an option, read as `kind`."""
 
     check: Check
     help: str = ""

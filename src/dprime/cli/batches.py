@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dprime.audit.batch import Played, play_batch
+from dprime.audit.audits import Played, play_batch
 from dprime.audit.config import AuditConfig
 from dprime.audit.verdict import Outcome
 from dprime.cli.options import INTERRUPTED, look_here

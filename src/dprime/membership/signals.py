@@ -28,18 +28,12 @@ Bools = NDArray[np.bool_]
 
 NAMES = ("log_p", "log1m_p")
 
-BATCH = 1024
-"""Records that a module is asked about at once."""
+BATCH = 1024  # records that a module is asked about at once
 
 
 @dataclass(frozen=True, eq=False)
 class Signals:
-    """How sure models are of the true classes of records; records are the last axis.
-
-    Attributes:
-        log_p: ln p of the true class [..., record].
-        log1m_p: ln(1 - p) [..., record].
-    """
+    """How sure models are: ln p and ln(1 - p) of the true class [..., record]."""
 
     log_p: Floats = field(repr=False)
     log1m_p: Floats = field(repr=False)
@@ -54,10 +48,7 @@ class Signals:
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, labels: ArrayLike) -> Self:
-        """From a classifier's outputs before the softmax [..., record, class].
-
-        A last axis of length 1 is the logit of class 1; labels are the true classes [record].
-        """
+        """From outputs before the softmax [..., record, class], or the one logit of class 1."""
         outputs = arrays.numbers("logits", logits).astype(np.float64)
         places = arrays.numbers("labels", labels)
         *_, records, classes = 0, 0, *outputs.shape
@@ -93,7 +84,6 @@ class Signals:
 
     @property
     def probability(self) -> Floats:
-        """Probability of the true class, p."""
         return np.exp(self.log_p)
 
     @property
@@ -114,9 +104,8 @@ class Signals:
 def signals_of(model: nn.Module | Trained, records: Dataset, *, device: str = "cpu") -> Signals:
     """What a model says about records: [record] for a module, [trial, record] for `Trained`.
 
-    The outputs are read as logits: one for each class, or a single one that speaks for class 1.
-    A module is asked in evaluation mode, where it is, and left as it was; `device` is where the
-    models of `Trained` are asked.
+    The outputs are read as logits: one for each class, or a single one that speaks for class 1. A
+    module is asked where it is, in evaluation mode; models of `Trained` on the `device`.
     """
     if records.classes is None:
         remedy = "membership attacks need the probability of a class"

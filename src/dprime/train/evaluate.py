@@ -23,18 +23,12 @@ from dprime.train.settings import TrainingConfig
 Score = Callable[[Tensor, Tensor], Tensor]
 """(outputs [trial, record, ...], labels [1, record]) → a number per record [trial, record]."""
 
-ROOM, GPU_ROOM = 16 << 20, 1 << 30
-"""Bytes of outputs and activations that are made at once: what a processor's cache holds, and what
-keeps a GPU busy."""
+ROOM, GPU_ROOM = 16 << 20, 1 << 30  # bytes made at once, in a cache or on a GPU
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Many trained models.
-
-    The seed gives the same again, and with it every noise: whoever knows the seed and the models
-    can tell which records were used. Keep it secret; nothing prints it.
-    """
+    """Many trained models; whoever has the seed too can tell which records were used."""
 
     network: Network = field(repr=False)
     data: TrainingData = field(repr=False)
@@ -73,7 +67,8 @@ class Trained:
         return accuracy(self.network, self._kept(), dataset, self.training.loss)
 
     def mean_loss(self, dataset: Dataset) -> NDArray[np.float64]:
-        return mean_loss(self.network, self._kept(), dataset, self.training.loss)
+        found = losses(self.network, self._kept(), dataset, self.training.loss)
+        return np.asarray(found.mean(1))
 
     def _kept(self) -> Tensor:
         if self.weights is not None:
@@ -97,14 +92,6 @@ def accuracy(
         return (outputs[..., 0] > 0) == (y > 0) if binary else outputs.argmax(-1) == y
 
     return np.concatenate([each.mean(1) for each in _scores(network, weights, dataset, right)])
-
-
-def mean_loss(
-    network: Network, weights: Tensor, dataset: Dataset, loss: str | Loss = "cross-entropy"
-) -> NDArray[np.float64]:
-    """The mean loss of each model [trial]."""
-    found = _scores(network, weights, dataset, partial(per_trial, loss))
-    return np.concatenate([each.mean(1) for each in found])
 
 
 def losses(

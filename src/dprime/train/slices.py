@@ -15,16 +15,10 @@ from dprime import validate
 from dprime.train.batches import Sampler
 from dprime.train.network import Network
 
-CACHE = 120 << 20
-"""Bytes of a processor's slice: larger ones leave the cache and are slower per trial."""
-
-OWN_RECORDS = 64 << 20
-"""The same where each trial has its own records: those of trials side by side must be filled up."""
-
+CACHE = 120 << 20  # bytes of a processor's slice: larger ones leave the cache
+OWN_RECORDS = 64 << 20  # where trials have their own records, which must be filled up
 WORTH_A_WORKER = 8 << 20  # bytes of work below which another worker costs more than it brings
 FIXED = 128 << 20  # bytes for random numbers in the making and the rest
-KEPT_SHARE = 0.25
-"""The largest share of the memory that the first layer may keep of a pool of records."""
 
 
 @dataclass(frozen=True)
@@ -36,24 +30,12 @@ class Slices:
     workers: int = 1  # slices trained at the same time
 
 
-def kept_of_pool(network: Network, sampler: Sampler, memory: int, trainings: float) -> int:
-    """Bytes that the first layer is to keep of all records; 0 where it does not pay.
-
-    `memory` is in bytes, `trainings` counts the steps of all trials together.
-    """
-    size = 4 * network.numbers_kept(sampler.x[:1]) * len(sampler.x)
-    drawn_twice = trainings * sampler.expected >= 2 * len(sampler.x)
-    pays = sampler.x.is_cpu and not sampler.shares_records and drawn_twice
-    return size if pays and size <= KEPT_SHARE * memory else 0
-
-
 def slice_plan(
     network: Network, sampler: Sampler, copies: int, memory: int, trials: int, workers: int | None
 ) -> Slices:
     """The largest slices that keep within the memory, or within the cache on a processor.
 
-    `copies` counts tensors of the weights' size for each trial, `memory` is in bytes, and `workers`
-    None takes as many as PyTorch has threads.
+    `copies` counts tensors of the weights' size for each trial, `memory` is in bytes.
     """
     own_records = not sampler.shares_records
     per_record = 4 * (

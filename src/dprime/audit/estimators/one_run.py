@@ -54,7 +54,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import ClassVar, Literal, final
 
@@ -67,29 +67,20 @@ from dprime.audit.estimators.base import REMEMBERED, Estimator, Reached, checked
 from dprime.audit.scores import Scores
 from dprime.curve import TradeOff
 from dprime.metrics import Reading
-from dprime.parameters import checked, one_of
+from dprime.parameters import one_of, option
 from dprime.privacy_loss import Array
 from dprime.shapes import GaussianShape, Polygon, Shape
 
-GUESS_POWER = 0.7
-"""m canaries get m to this power guesses."""
-
-AGREEING = 0.95
-"""The share of ways to break ties that must reach the number of right guesses."""
-
-UNFAIR = 1e-4
-"""Coins that are this unlikely to be fair are objected to."""
-
+GUESS_POWER = 0.7  # m canaries get m to this power guesses
+AGREEING = 0.95  # the share of ways to break ties that must reach the number of right guesses
+UNFAIR = 1e-4  # coins that are this unlikely to be fair are objected to
 LARGEST_EPSILON = 50.0
 LARGEST_MU = 40.0
 
 FAIR_COINS = "Each canary was in or out by its own fair coin."
 GAUSSIAN = FAIR_COINS + " The two worlds of every canary have a Gaussian trade-off curve."
 
-NUMBER = partial(validate.whole, example=100)
-
-Inverse = Callable[[float], float]
-"""The smallest FPR at a TPR."""
+Inverse = Callable[[float], float]  # the smallest FPR at a TPR
 
 
 @dataclass(frozen=True)
@@ -125,10 +116,7 @@ def _right(scores: Scores, last: float, guesses: int) -> int:
 
 @lru_cache(REMEMBERED)
 def _reached_by_most(tied: int, right: int, free: int) -> int:
-    """Right guesses that 97.5 % of the ways to guess `free` of the `tied` reach.
-
-    So both ends together reach theirs in 95 % of the ways.
-    """
+    """Right guesses that 97.5 % of the ways to guess `free` of the `tied` reach."""
     if free <= 0:
         return 0
     return int(scipy.stats.hypergeom.ppf((1 - AGREEING) / 2, tied, right, free))
@@ -136,13 +124,9 @@ def _reached_by_most(tied: int, right: int, free: int) -> int:
 
 @dataclass(frozen=True)
 class FromCanaries(Estimator):
-    """Bounds from the canaries of one run.
+    """Bounds from the canaries of one run; how many `guesses` are made is fixed before looking."""
 
-    How many `guesses` are made is fixed before looking at any score; a rule that looks at the
-    number of canaries only if not given.
-    """
-
-    guesses: int | None = field(default=None, metadata=checked(NUMBER))
+    guesses: int | None = option(None, partial(validate.whole, example=100))
 
     one_run: ClassVar[bool] = True
 
@@ -165,9 +149,7 @@ class Steinke(FromCanaries):
     The `delta_term` "exact" is the worst case (2) of this module, "published" the theorem's term.
     """
 
-    delta_term: Literal["exact", "published"] = field(
-        default="exact", metadata=checked(one_of("exact", "published"))
-    )
+    delta_term: Literal["exact", "published"] = option("exact", one_of("exact", "published"))
 
     name: ClassVar[str] = "steinke"
 
@@ -181,12 +163,12 @@ class Steinke(FromCanaries):
 class Mahloujifar(FromCanaries):
     """Epsilon or d′ from one run (Mahloujifar, Melis and Chaudhuri 2024).
 
-    The `family` "epsilon-delta" bounds epsilon and assumes nothing; "gaussian" bounds d′, and its
-    curve, hence every other metric, rests on the assumption that the true one is Gaussian.
+    The `family` "epsilon-delta" assumes nothing; "gaussian" bounds d′, and its curve, hence every
+    other metric, rests on the assumption that the true one is Gaussian.
     """
 
-    family: Literal["epsilon-delta", "gaussian"] = field(
-        default="epsilon-delta", metadata=checked(one_of("epsilon-delta", "gaussian"))
+    family: Literal["epsilon-delta", "gaussian"] = option(
+        "epsilon-delta", one_of("epsilon-delta", "gaussian")
     )
 
     name: ClassVar[str] = "mahloujifar"
@@ -266,7 +248,6 @@ def _binomial(seen: Guessed, epsilon: float) -> tuple[Array, float]:
 
 
 def _inverse(epsilon: float, delta: float) -> Inverse:
-    """The curve of (epsilon, delta) in both directions, inverted."""
     slope, flat = math.exp(epsilon), math.exp(-epsilon)
     return lambda tpr: max(0.0, (tpr - delta) * flat, 1.0 - delta - slope * (1.0 - tpr))
 
@@ -295,8 +276,7 @@ def rejects(
     """Whether one run rejects a claimed curve as a whole, with this confidence.
 
     No family is assumed: where the claim is true, this is True in at most a share 1 - confidence of
-    runs (Mahloujifar, Melis and Chaudhuri 2024). The claim is taken in both directions, because a
-    canary may be guessed in or out.
+    runs (Mahloujifar, Melis and Chaudhuri 2024). The claim is taken in both directions.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)
