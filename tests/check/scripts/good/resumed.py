@@ -1,3 +1,4 @@
+# Expected: DP703
 """A training that was stopped goes on, and so does its accountant."""
 
 import os
