@@ -1,13 +1,14 @@
 """Verdicts: refuted, not refuted or inconclusive, and no bound says more than it may."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dprime import EpsilonDelta, Estimate, TradeOff
+from dprime import EpsilonDelta, Estimate, LowerCurve, TradeOff
 from dprime.audit import ClopperPearson, Mahloujifar, judge, lower_bound
 from dprime.audit.verdict import _pair
 from dprime.metrics import Reading
@@ -47,7 +48,7 @@ EVERY = [
 ]
 
 
-@pytest.mark.parametrize(("method", "metric"), EVERY, ids=str)
+@pytest.mark.parametrize(("method", "metric"), EVERY, ids=lambda each: getattr(each, "name", each))
 def test_every_metric_judges(method, metric):
     bound = lower_bound(*scores(2.5), method=method)
     assert not judge(bound, TradeOff.gaussian(2.5), metric).refuted
@@ -65,14 +66,17 @@ def test_by_the_curve_one_point_is_enough():
     assert verdict.reached == lower_bound(*scores()).curve.tpr(fpr) > claim.tpr(fpr)
 
 
+BOUND = lower_bound(*scores(size=50), method="band")
+
+
+@settings(max_examples=30)
 @given(
     points=st.lists(st.tuples(st.floats(0.001, 0.999), st.floats(0.001, 0.999)), max_size=5),
     mu=st.floats(0.1, 3),
 )
 def test_by_the_curve_agrees_with_looking_everywhere(points, mu):
-    bound = lower_bound(*scores(size=50), method="band")
-    lower = type(bound.curve)(Polygon.from_points(points), 0.95, "band")
-    object.__setattr__(bound, "curve", lower)
+    lower = LowerCurve(Polygon.from_points(points), 0.95, "band")
+    bound = replace(BOUND, curve=lower)
     claim = TradeOff.gaussian(mu)
     grid = np.linspace(0, 1, 2001)
     excess = max(lower.tpr(float(f)) - claim.tpr(float(f)) for f in grid)
@@ -134,7 +138,11 @@ def test_too_few_trials_are_inconclusive_and_the_number_that_would_do_does():
     assert missed <= 40 + 4 * math.sqrt(200 * 0.2 * 0.8)
 
 
-@pytest.mark.parametrize("metric", [ADVANTAGE, EPSILON, Reading("tpr"), "curve"])
+@pytest.mark.parametrize(
+    "metric",
+    [ADVANTAGE, EPSILON, Reading("tpr"), "curve"],
+    ids=["advantage", "epsilon", "tpr", "curve"],
+)
 def test_a_claim_that_allows_nothing_is_judged_too(metric):
     """Much noise has ε = 0 at δ = 1e-5: a run must not fail when it is concluded."""
     verdict = judged(0.0, metric, by=scores(0.0))
