@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dprime import EpsilonDelta, Estimate, LowerCurve, TradeOff
@@ -31,6 +31,14 @@ def judged(claim, metric="curve", method="band", by=scores(), **options):  # noq
     return judge(lower_bound(*by, method=method, **options), claim, metric)
 
 
+def unplanned(inside, outside, method):
+    """A bound for which a verdict does not compute what would have been noticed."""
+    return replace(lower_bound(inside, outside, method=method), usual=False)
+
+
+FEW = unplanned(*scores(size=50), "band")
+
+
 def test_both_numbers_and_what_would_have_been_noticed():
     refuted, kept = judged(0.8, ADVANTAGE), judged(1.5, ADVANTAGE)
     assert (refuted.outcome, refuted.detects, refuted.confidence) == ("refuted", None, 0.95)
@@ -50,7 +58,7 @@ EVERY = [
 
 @pytest.mark.parametrize(("method", "metric"), EVERY, ids=lambda each: getattr(each, "name", each))
 def test_every_metric_judges(method, metric):
-    bound = lower_bound(*scores(2.5), method=method)
+    bound = unplanned(*scores(2.5), method)
     assert not judge(bound, TradeOff.gaussian(2.5), metric).refuted
     if metric != PURE:  # no Gaussian claims a finite one
         assert judge(bound, TradeOff.gaussian(0.01), metric).refuted
@@ -66,17 +74,13 @@ def test_by_the_curve_one_point_is_enough():
     assert verdict.reached == lower_bound(*scores()).curve.tpr(fpr) > claim.tpr(fpr)
 
 
-BOUND = lower_bound(*scores(size=50), method="band")
-
-
-@settings(max_examples=30)
 @given(
     points=st.lists(st.tuples(st.floats(0.001, 0.999), st.floats(0.001, 0.999)), max_size=5),
     mu=st.floats(0.1, 3),
 )
 def test_by_the_curve_agrees_with_looking_everywhere(points, mu):
     lower = LowerCurve(Polygon.from_points(points), 0.95, "band")
-    bound = replace(BOUND, curve=lower)
+    bound = replace(FEW, curve=lower)
     claim = TradeOff.gaussian(mu)
     grid = np.linspace(0, 1, 2001)
     excess = max(lower.tpr(float(f)) - claim.tpr(float(f)) for f in grid)
@@ -126,6 +130,7 @@ def test_what_does_not_decide_refutes_nothing():
         assert found.sentence.endswith(lower_bound(*by, method=method).objection)
 
 
+@pytest.mark.slow
 def test_too_few_trials_are_inconclusive_and_the_number_that_would_do_does():
     few = judged(0.9249, by=scores(0.9, 10))
     assert (few.outcome, few.detects) == ("inconclusive", None)
