@@ -21,11 +21,7 @@ optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 loader = DataLoader(CIFAR10("data"), batch_size=500)
 engine = PrivacyEngine()
 model, optimizer, loader = engine.make_private(
-    module=model,
-    optimizer=optimizer,
-    data_loader=loader,
-    noise_multiplier=1.3,
-    max_grad_norm=1.0,
+    module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.3, max_grad_norm=1.0
 )
 start = 0
 if os.path.exists(PATH):
