@@ -186,6 +186,7 @@ def test_no_other_dataclass_shows_a_field_that_is_a_seed():
 AUDIT = ("audit", "--epsilon", 4, "--records", 6, "--steps", 2, "--trials", 10)
 
 
+@pytest.mark.slow
 def test_no_command_prints_a_seed(call, tmp_path):
     commands = [
         (*AUDIT, "--seed", SECRET, "--out", "a.run"),

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from check.usual import LOOP, PRIVATE, START
+from check.usual import LOOP, PRIVATE, SCRIPTS, START
 from dprime.check import check
+from refusals import refuses
 
 REFUSED = {
     "empty.py": (b" \n", "must be a file with something in it, but it is empty"),
@@ -44,12 +45,18 @@ def test_a_script_may_have_another_ending_and_coding(tmp_path, name):
     assert [finding.code for finding in check(path).findings] == ["DP001"]
 
 
-@pytest.mark.parametrize("options", [{"records": 0}, {"delta": 0}, {"delta": 1}, {"records": 1.5}])
-def test_options_are_checked(tmp_path, options):
-    path = tmp_path / "train.py"
-    path.write_text("x = 1")
-    with pytest.raises(ValueError, match="must be"):
-        check(path, **options)
+def asked(**options):
+    return lambda: check(SCRIPTS / "bad" / "dp001_plain.py", **options)
+
+
+test_options_are_checked = refuses(
+    {
+        "records be at least 1": asked(records=0),
+        "records be a whole number": asked(records=1.5),
+        "delta be strictly": asked(delta=0),
+        "delta be strictly between": asked(delta=1),
+    }
+)
 
 
 @pytest.fixture

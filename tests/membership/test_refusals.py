@@ -1,10 +1,8 @@
 """Bad input is refused in the name of the parameter: one case for each way to fail."""
 
 import numpy as np
-import pytest
 from torch import nn
 
-from dprime import InputError
 from dprime.curve import TradeOff
 from dprime.data import Dataset
 from dprime.membership import Cohort, InferenceConfig, infer, signals_of
@@ -23,6 +21,7 @@ from dprime.membership.signals import Signals
 from dprime.train import TrainingConfig, train
 from membership.plain_attacks import signals
 from pools import OTHERS, POOL, network, trainers
+from refusals import refuses
 
 NAN = float("nan")
 RNG = np.random.default_rng(0)
@@ -50,7 +49,7 @@ def forgotten():
     return train(network(), POOL, recipe, seed=0, keep_weights=False)
 
 
-CASES = [
+test_bad_input_is_refused_by_its_name = refuses([
     ("pool", lambda: draw(2.5, 0.5)),
     ("the number of records in the pool", lambda: draw(1, 0.5)),
     ("probability", lambda: draw(10, 0.0)),
@@ -107,11 +106,4 @@ CASES = [
     ("probabilities", lambda: inferred(probabilities=[1.0])),
     ("the number of probabilities", lambda: inferred(probabilities=[])),
     ("min_tpr", lambda: inferred(min_tpr=0.2)),
-]
-
-
-@pytest.mark.parametrize(("parameter", "call"), CASES)
-def test_bad_input_is_refused_by_its_name(parameter, call):
-    with pytest.raises(InputError) as refused:
-        call()
-    assert refused.value.parameter == parameter
+])  # fmt: skip

@@ -40,16 +40,23 @@ with Run.open(path) as store:
 """
 
 
-@pytest.fixture
-def nodes():
-    """A head with one core and a node with another, both ended at the end."""
+@pytest.fixture(scope="module")
+def started():
+    """A head with one core, ended at the end."""
     from ray.cluster_utils import Cluster
 
     quiet = {"num_cpus": 1, "include_dashboard": False}
     made = Cluster(initialize_head=True, connect=False, head_node_args=quiet)
-    made.add_node(num_cpus=1)
     yield made
     made.shutdown()
+
+
+@pytest.fixture
+def nodes(started):
+    """The cluster with a second node, also after a test from which one has left."""
+    if len(started.list_all_nodes()) < 2:
+        started.add_node(num_cpus=1)
+    return started
 
 
 @pytest.fixture

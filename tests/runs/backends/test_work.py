@@ -5,7 +5,6 @@ import pytest
 
 from dprime.attack import EngineTrainer
 from dprime.audit import audit
-from dprime.data import devices
 from dprime.data.dataset import Split
 from dprime.membership.frontiers import frontier
 from dprime.membership.planner import plan
@@ -13,16 +12,11 @@ from dprime.membership.shadows import Cohort, answers
 from dprime.train import TrainingConfig
 from games import engine_setting
 from pools import OTHERS, POOL, network
+from threads import one_thread
 
 ELSEWHERE = ("processes", pytest.param("ray", marks=pytest.mark.ray))
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """As workers have it: then sums are added in the same order."""
-    with devices.one_thread():
-        yield
+__all__ = ["one_thread"]
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
