@@ -121,7 +121,7 @@ def _canaries(data: TensorDataset, watching: str, seed: int) -> tuple[Canaries |
         inputs = InputCanaries.crafted(
             data, INPUT, classes=10, seed=1000 + seed, every=EVERY, confidence=CONFIDENCE
         )
-        return inputs, inputs.mixed(data)
+        return inputs, inputs.with_canaries(data)
     return None, data
 
 

@@ -166,7 +166,7 @@ def test_the_state_survives_a_file_and_tells_what_does_not_fit():
     [
         ({"count": 20}, "count must be at least 50, but it is 20"),
         ({"count": 99.5}, "count must be a whole number"),
-        ({"seed": -1}, "seed must be a whole number, 0 or more, but it is -1"),
+        ({"seed": -1}, "seed must be a whole number from 0 to 2"),
         ({"seed": True}, "seed must be a whole number"),
         ({"confidence": 95}, "confidence must be strictly between 0 and 1"),
     ],

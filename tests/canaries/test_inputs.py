@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from dprime.canaries.inputs import InputCanaries, without_hooks
+from dprime.canaries.inputs import InputCanaries
 from dprime.monitor.monitor import Monitor
 from dprime.monitor.opacus_training import OpacusTraining
 from planted_opacus import MISTAKES, MODES, OPACUS_WARNS, made_private, network, toy
@@ -26,7 +26,7 @@ def model():
 def audited(mistake=None, *, steps=STEPS, every=2, **options):
     canaries = InputCanaries.crafted(DATA, COUNT, seed=3, every=every, **PUBLIC)
     private = made_private(
-        model(), canaries.mixed(DATA), **({"noise": NOISE, "batch": BATCH} | options)
+        model(), canaries.with_canaries(DATA), **({"noise": NOISE, "batch": BATCH} | options)
     )
     if mistake is not None:
         MISTAKES[mistake](private)
@@ -86,7 +86,7 @@ def test_crafted_labels_look_like_the_data_s(label):
 
 def test_a_batch_has_the_canaries_that_are_in_and_skips_the_others():
     canaries = InputCanaries.crafted(DATA, 100, seed=1, **PUBLIC)
-    mixed = canaries.mixed(DATA)
+    mixed = canaries.with_canaries(DATA)
     inside = torch.from_numpy(canaries._inside)
     assert torch.equal(mixed[3][0], DATA[3][0])
     records, labels = next(iter(DataLoader(mixed, batch_size=300)))
@@ -102,7 +102,7 @@ def test_nothing_but_the_batches_tells_how_the_coins_fell():
     seen = set()
     for seed in range(4):
         canaries = InputCanaries.crafted(DATA, COUNT, seed=seed, **PUBLIC)
-        private = made_private(model(), canaries.mixed(DATA), noise=NOISE, batch=10)
+        private = made_private(model(), canaries.with_canaries(DATA), noise=NOISE, batch=10)
         seen.add((
             len(private.loader.dataset), len(private.loader), private.loader.sample_rate,
             private.optimizer.expected_batch_size,
@@ -113,7 +113,9 @@ def test_nothing_but_the_batches_tells_how_the_coins_fell():
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "ew"])  # needs one record
 def test_a_batch_of_empty_places_only_is_a_step_without_records(mode):
     canaries = InputCanaries.crafted(DATA, COUNT, seed=3, **PUBLIC)
-    private = made_private(model(), canaries.mixed(DATA), noise=NOISE, batch=BATCH, mode=mode)
+    private = made_private(
+        model(), canaries.with_canaries(DATA), noise=NOISE, batch=BATCH, mode=mode
+    )
     private.train(1)
     before = torch.cat([p.detach().flatten() for p in private.model.parameters()])
     empty = (200 + np.flatnonzero(~canaries._inside)[:3]).tolist()
@@ -140,7 +142,7 @@ class Pairs(Dataset):
 
 def test_labels_that_are_numbers_stay_numbers():
     canaries = InputCanaries.crafted(Pairs(), 60, classes=2, seed=1)
-    mixed = canaries.mixed(Pairs())
+    mixed = canaries.with_canaries(Pairs())
     assert isinstance(mixed[10 + int(np.argmax(canaries._inside))][1], int)
     records, labels = next(iter(DataLoader(mixed, batch_size=len(mixed))))
     assert records.shape[1:] == (2, 2)
@@ -150,31 +152,11 @@ def test_labels_that_are_numbers_stay_numbers():
 # Scoring ------------------------------------------------------------------------------------------
 
 
-def test_hooks_are_taken_off_a_copy_only():
-    module = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU(), nn.Linear(3, 1)))
-    calls = []
-    for layer in module.modules():
-        layer.register_forward_hook(lambda *_: calls.append("forward"))
-        layer.register_full_backward_hook(lambda *_: calls.append("backward"))
-    bare = without_hooks(module)
-    x = torch.ones(1, 2)
-    assert torch.equal(bare(x), module(x)) or calls
-    calls.clear()
-    bare.eval()(x).sum().backward()
-    assert calls == []
-    assert module.training
-    assert bare[1][1].weight is module[1][1].weight
-    module(x)
-    assert len(calls) == 5
-
-
 def test_the_directions_are_the_records_gradients():
     canaries = audited(steps=1, every=5)
-    training = canaries._training
-    found = canaries._directions(training)
-    bare, record, label = canaries._bare, canaries.records[:1], canaries.labels[:1]
-    loss = nn.functional.cross_entropy(bare(record), label)
-    gradient = torch.autograd.grad(loss, list(bare.parameters()))
+    found = canaries._directions(canaries._training)
+    loss = nn.functional.cross_entropy(canaries._bare(canaries.records[:1]), canaries.labels[:1])
+    gradient = torch.autograd.grad(loss, list(canaries._bare.parameters()))
     expected = canaries._places.read(g.flatten() for g in gradient)
     assert found[0].numpy() == pytest.approx((expected / expected.norm()).numpy(), abs=1e-4)
 
@@ -211,7 +193,7 @@ def test_weights_that_are_not_finite_add_nothing():
 def test_the_report_says_how_long_the_gradients_were():
     assert "clipping norms long (median)" in audited(steps=5).result().report()
     near = InputCanaries(torch.zeros(60, 40), torch.zeros(60, dtype=torch.int64), every=1)
-    private = made_private(model(), near.mixed(DATA), noise=1.0, clip_norm=100.0)
+    private = made_private(model(), near.with_canaries(DATA), noise=1.0, clip_norm=100.0)
     Monitor(**private.parts(), watchers=[near], show=None)
     private.train(1)
     assert "Clipping was hardly on the test" in near.result().report()
@@ -227,11 +209,11 @@ def test_the_state_survives_a_file_and_needs_the_same_seed():
     file.seek(0)
     state = torch.load(file, weights_only=True)
     again = InputCanaries.crafted(DATA, COUNT, seed=3, **PUBLIC)
-    again.mixed(DATA)
+    again.with_canaries(DATA)
     again.load_state_dict(state)
     assert np.array_equal(again._total, canaries._total)
     other = InputCanaries.crafted(DATA, COUNT, seed=4, **PUBLIC)
-    other.mixed(DATA)
+    other.with_canaries(DATA)
     with pytest.raises(ValueError, match="seed must be that of the training that was saved"):
         other.load_state_dict(state)
 
@@ -241,17 +223,17 @@ def test_the_state_survives_a_file_and_needs_the_same_seed():
 
 def test_a_loader_over_other_data_is_refused():
     canaries = InputCanaries.crafted(DATA, 60, **PUBLIC)
-    canaries.mixed(DATA)
+    canaries.with_canaries(DATA)
     private = made_private(model(), DATA, noise=1.0)
     with pytest.raises(
-        ValueError, match=r"data_loader must be over the canaries' mixed\(dataset\)"
+        ValueError, match=r"data_loader must be over the canaries' with_canaries\(dataset\)"
     ):
         canaries.start(OpacusTraining(**private.parts()))
 
 
 def test_a_missing_loss_is_refused():
     canaries = InputCanaries.crafted(DATA, 60, **PUBLIC)
-    private = made_private(model(), canaries.mixed(DATA), noise=1.0)
+    private = made_private(model(), canaries.with_canaries(DATA), noise=1.0)
     with pytest.raises(ValueError, match="loss must be given for input canaries"):
         canaries.start(OpacusTraining(**(private.parts() | {"criterion": None})))
 

@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dprime import validate
 from dprime.attributes.twin import Loss
 from dprime.monitor.opacus_training import own_criterion
-from dprime.train.losses import cross_entropy
 
 
 def loss_of(criterion: Any) -> Loss:
@@ -28,15 +26,12 @@ def loss_of(criterion: Any) -> Loss:
     """
     inner = own_criterion(criterion)
     reduction = _reduction(criterion, inner)
-    averages = reduction == "mean"
-    if averages and _weight(inner) is not None:
+    if reduction == "mean" and _weight(inner) is not None:
         raise validate.invalid_input(
             "criterion", "one that divides by the batch's weights", "of each record alone",
             "give loss=, which weighs every record for itself",
         )  # fmt: skip
     if isinstance(inner, nn.Module) and isinstance(getattr(inner, "reduction", None), str):
-        if _is_plain_cross_entropy(inner):
-            return lambda outputs, targets: _cross_entropy(outputs, targets, averages)
         alone: Any = copy.copy(inner)
         alone.reduction = "none"
         return partial(_each, alone, reduction)
@@ -60,24 +55,6 @@ def _reduction(criterion: Any, inner: Any) -> str:
 def _weight(criterion: Any) -> Any:
     """Of the classes, where some count more than others."""
     return getattr(criterion, "keywords", {}).get("weight", getattr(criterion, "weight", None))
-
-
-def _is_plain_cross_entropy(criterion: nn.Module) -> bool:
-    """Of classes, and nothing else is asked of it."""
-    return (
-        type(criterion) is nn.CrossEntropyLoss
-        and criterion.weight is None
-        and criterion.label_smoothing == 0
-        and criterion.ignore_index < 0
-    )
-
-
-def _cross_entropy(logits: Tensor, labels: Tensor, averages: bool) -> Tensor:
-    """The engine's own, which is faster for few classes."""
-    if logits.ndim == 2 and labels.ndim == 1 and not labels.is_floating_point():
-        return cross_entropy(logits[None], labels[None])[0]
-    alone = partial(F.cross_entropy, reduction="none")
-    return _each(alone, "mean" if averages else "sum", logits, labels)
 
 
 def _arguments(function: Any) -> Sequence[str]:

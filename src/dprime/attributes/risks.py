@@ -3,7 +3,7 @@
 Both forms say that the attacker's curve is Gaussian with an index μ:
 
     closed form     μ² = Σ_t (q R_t / z)²       (Cherubin et al. 2024, corollary 10)
-    central limit   μ² = Σ_t q² term_t          (the module `extremes` has the term)
+    central limit   μ² = Σ_t q² term_t          (the module `worst_pair` has the term)
 
 They are estimates, and depend on the data. Membership is the same with R = 2 and the largest term
 that clipping allows, so attribute inference is never estimated to be easier. Where an estimate says
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from dprime import estimates, validate
 from dprime.attributes.attribute import Attribute
-from dprime.attributes.worst_pair import MAX_CLIPPED_DISTANCE, membership_term
+from dprime.attributes.worst_pair import MAX_CLIPPED_DISTANCE, WorstPair, membership_term
 from dprime.curve import Estimate, TradeOff
 from dprime.shapes import GaussianShape
 
@@ -55,10 +56,16 @@ class StepTerms:
     @classmethod
     def of(cls, names: tuple[str, ...]) -> StepTerms:
         """None yet, of these attributes."""
-        return cls(
-            differences={name: array("d") for name in names},
-            terms={name: array("d") for name in names},
-        )
+        differences, terms = ({name: array("d") for name in names} for _ in range(2))
+        return cls(differences=differences, terms=terms)
+
+    def append(self, rate: float, noise: float, found: Mapping[str, WorstPair]) -> None:
+        """One more step, with the worst pair of every attribute."""
+        self.rates.append(rate)
+        self.noises.append(noise)
+        for name, pair in found.items():
+            self.differences[name].append(pair.difference)
+            self.terms[name].append(pair.term)
 
     def squares(self, name: str | None, form: str) -> NDArray[np.float64]:
         """What each step adds to μ², for an attribute, or for membership where it is None."""
@@ -84,11 +91,9 @@ class StepTerms:
     def count_as_membership(self, since: int) -> None:
         """Say of the steps from one on what clipping allows at most."""
         for place in range(since, len(self)):
-            for differences, terms in zip(
-                self.differences.values(), self.terms.values(), strict=True
-            ):
-                differences[place] = MAX_CLIPPED_DISTANCE
-                terms[place] = membership_term(self.noises[place])
+            for name in self.terms:
+                self.differences[name][place] = MAX_CLIPPED_DISTANCE
+                self.terms[name][place] = membership_term(self.noises[place])
 
     def state_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -167,7 +172,7 @@ class AttributeRisk:
         """β* against attribute inference: 1 is perfect, 0 is none."""
         return self.curve.bayes_security()
 
-    def blind(self) -> float:
+    def baseline_success(self) -> float:
         """How often the best guess without the model is right."""
         prior = self.attribute.prior
         return TWO_VALUES if prior is None else max(prior)
@@ -177,12 +182,12 @@ class AttributeRisk:
 
         Without a prior, of two values that are equally likely.
         """
-        return (curve or self.curve).secret_success(self.blind())
+        return (curve or self.curve).secret_success(self.baseline_success())
 
     def tpr(self, fpr: float = 0.1) -> float:
-        """How many records with the damaging value are found at a rate of false alarms.
+        """How many records with the sensitive value are found at a rate of false alarms.
 
-        Whichever value is damaging: the others together are no easier to tell from it than the
+        Whichever value is sensitive: the others together are no easier to tell from it than the
         one that is told from it best, since the curve is concave.
         """
         return self.curve.tpr(fpr)
@@ -193,14 +198,11 @@ class AttributeRisk:
         return min(1.0, 1.0 + rate - self.bayes_security())
 
     def precision(self, min_tpr: float = 0.01) -> float:
-        """Share of right answers among those that name the damaging value."""
-        prior, place = self.attribute.prior, self.attribute.damaging
+        """Share of right answers among those that name the sensitive value."""
+        prior, place = self.attribute.prior, self.attribute.sensitive_value
         if prior is None or place is None:
-            remedy = "give both to the attribute"
             raise validate.invalid_input(
-                "prior and damaging", "not both given", "given for a precision", remedy
-            )
-        share = prior[place]
-        if share == 0:
-            return 0.0
-        return self.curve.precision(share, min_tpr)
+                "prior and sensitive_value", "not both given", "given for a precision",
+                "give both to the attribute",
+            )  # fmt: skip
+        return self.curve.precision(prior[place], min_tpr) if prior[place] else 0.0

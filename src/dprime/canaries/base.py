@@ -30,7 +30,7 @@ from dprime.monitor.opacus_training import OpacusTraining
 from dprime.monitor.tails import without_tails
 from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import Array
-from dprime.seeds import fresh_seed
+from dprime.seeds import check_seed, fresh_seed
 
 COINS, PLACES, BATCHES, RECORDS = range(4)
 """What randomness is drawn for: each purpose has a stream of its own."""
@@ -57,7 +57,7 @@ class Canaries(Watcher):
             remedy = "fewer show nothing; give for example 1000"
             raise validate.invalid_value("count", count, f"at least {FEWEST}", remedy)
         self.confidence = validate.inner_probability("confidence", confidence, example=0.95)
-        self._seed = fresh_seed() if seed is None else _seed(seed)
+        self._seed = fresh_seed() if seed is None else check_seed(seed)
         self._steps = 0
         self._lost = 0
         self._training: OpacusTraining | None = None
@@ -216,11 +216,3 @@ class Canaries(Watcher):
 def saved(array: Array) -> Tensor:
     """An array as a checkpoint keeps it."""
     return torch.from_numpy(array.copy())
-
-
-def _seed(seed: object) -> int:
-    if isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0:
-        return seed
-    raise validate.invalid_value(
-        "seed", seed, "a whole number, 0 or more", "leave it out for a secret"
-    )

@@ -33,6 +33,7 @@ reach, at 0.95 of the level.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -49,8 +50,11 @@ from dprime.audit.estimators.one_run import (
     LARGEST_EPSILON,
     Guessed,
     exact_p_value,
+    last_rejected,
     least_total,
+    right_above,
 )
+from dprime.audit.scores import Scores
 from dprime.curve import TradeOff
 from dprime.privacy_loss import Array
 from dprime.text import given, round_down, round_up
@@ -271,31 +275,12 @@ def right_guesses(scores: Array, inside: NDArray[np.bool_], guesses: int) -> int
     """
     scores = np.where(np.isfinite(scores), scores, 0.0)
     last = np.partition(scores, len(scores) - guesses)[len(scores) - guesses]
-    above, tied = scores > last, scores == last
-    free = guesses - int(above.sum())
-    right = _reached_by_most(int(tied.sum()), int((tied & inside).sum()), free)
-    return int((above & inside).sum()) + right
-
-
-def _reached_by_most(tied: int, right: int, free: int) -> int:
-    """Right guesses that 95 % of the ways to guess `free` of the `tied` reach."""
-    ways = scipy.stats.hypergeom.pmf(np.arange(free + 1), tied, right, free)
-    return min(int(np.searchsorted(np.cumsum(ways), 1 - AGREEING)), free)
+    return right_above(Scores(scores[inside], scores[~inside]), last, guesses, 1 - AGREEING)
 
 
 def lower_epsilon(seen: Guessed, delta: float, level: float) -> float:
     """The largest ε that so many right guesses reject at a level; 0 where they reject none."""
-
-    def accepted(epsilon: float) -> bool:
-        return exact_p_value(seen, epsilon, delta) > level
-
-    if accepted(0.0):
-        return 0.0
-    low, high = 0.0, LARGEST_EPSILON
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (low, middle) if accepted(middle) else (middle, high)
-    return low
+    return last_rejected(lambda e: exact_p_value(seen, e, delta) <= level, LARGEST_EPSILON)
 
 
 @lru_cache(64)
@@ -333,11 +318,7 @@ def _needed(claim: TradeOff, count: int, guesses: int, level: float) -> int | No
 
     if not refutes(guesses):
         return None
-    low, high = 0, guesses
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if refutes(middle) else (middle, high)
-    return high
+    return bisect.bisect_left(range(guesses + 1), True, key=refutes)
 
 
 def _d_prime_for(right: int, guesses: int, count: int) -> float:
