@@ -315,8 +315,7 @@ def lower_bounds(inside: Any, outside: Any, others: Mapping[str, Values]) -> Val
 
 
 def one_run(result: Any) -> Values:
-    right = {each.score: each.right for each in result.counted}
-    return {"right": right, **pick(result, "guesses needed bound claimed verdict")}
+    return {"right": dict(result.counted), **pick(result, "guesses needed bound claimed verdict")}
 
 
 def estimators() -> Values:

@@ -102,7 +102,7 @@ def _training(
         found |= {
             "verdict": result.verdict,
             "guesses": result.guesses,
-            "right": {counted.score: counted.right for counted in result.counted},
+            "right": dict(result.counted),
             "needed": result.needed,
             "bound": result.bound,
             "claimed": result.claimed,

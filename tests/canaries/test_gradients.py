@@ -55,8 +55,7 @@ def test_every_mistake_is_found(mistake, mode):
 
 @REPLACED
 def test_repeated_noise_is_found_by_the_score_that_is_made_for_it():
-    counted = audited("the same noise every step").result().counted
-    right = {score.score: score.right for score in counted}
+    right = audited("the same noise every step").result().counted
     assert right["likelihood ratio"] < right["repeated noise"]
 
 

@@ -127,7 +127,7 @@ def test_two_scores_share_the_level():
     scores, inside = gaussian_scores(1000, 3.0, 1)
     twice = {"one": scores["score"], "two": -scores["score"]}
     one, two = (one_run(s, inside, None) for s in (scores, twice))
-    assert two.counted[0].right == one.right
+    assert two.counted["one"] == one.right
     assert two.bound < one.bound
 
 

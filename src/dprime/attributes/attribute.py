@@ -24,9 +24,6 @@ MOST_VALUES = 1000
 CLOSE = 1e-6
 """A value is one that occurs where it is this close, relative to the column's largest."""
 
-SHOWN = 6
-"""Of the values that there are, in a refusal."""
-
 Records = Dataset | NDArray[Any] | Tensor
 
 
@@ -55,7 +52,7 @@ class Attribute:
     places: tuple[int, ...]
     values: NDArray[np.float64]
     labels: tuple[str, ...]
-    prior: tuple[float, ...] | None = None
+    prior: Sequence[float] | None = None
     sensitive_value: int | None = None
     exhaustive: bool = False
     from_data: bool = False
@@ -104,7 +101,6 @@ class Attribute:
         chosen = None if sensitive_value is None else _nearest(called, found, sensitive_value)
         labels = tuple(f"{value:.6g}" for value in found)
         taken = isinstance(values, str)
-        prior = None if prior is None else tuple(prior)
         return cls(called, (place,), found[:, None], labels, prior, chosen, taken, taken)
 
     @classmethod
@@ -136,24 +132,20 @@ class Attribute:
         """
         table = _Table.of(data, columns)
         places = table.places(_group(group, table.names))
-        called = name or (group if isinstance(group, str) else group_name(places, table.names))
-        called = called or f"columns {', '.join(map(str, places))}"
-        members = _Members(called, places, table.names, table.occurring(called, places))
-        taken = table.records is not None and isinstance(values, str)
+        known = group if isinstance(group, str) else group_name(places, table.names)
+        called = name or known or f"columns {', '.join(map(str, places))}"
+        rows = table.occurring(called, places)
         if not isinstance(values, str):
-            rows = [members.row(value) for value in values]
-        elif values == "all":
-            rows = members.rows
-        else:
+            rows = [_member(called, value, places, table.names, rows) for value in values]
+        elif values != "all":
             remedy = 'give "all", or a list of its columns'
             raise validate.invalid_value("values", values, "those of a one-hot group", remedy)
         chosen = None
         if sensitive_value is not None:
-            chosen = rows.index(_Members(called, places, table.names, rows).row(sensitive_value))
-        labels = tuple(members.labels[row] for row in rows)
-        prior = None if prior is None else tuple(prior)
-        whole = len(rows) == len(places)
-        picked = np.eye(len(places))[rows]
+            chosen = rows.index(_member(called, sensitive_value, places, table.names, rows))
+        labels = tuple(category(places[row], table.names) for row in rows)
+        taken = table.records is not None and isinstance(values, str)
+        picked, whole = np.eye(len(places))[rows], len(rows) == len(places)
         return cls(called, places, picked, labels, prior, chosen, whole, taken)
 
     @classmethod
@@ -194,11 +186,9 @@ class Attribute:
         if records.ndim != 2:
             shape = f"of shape {tuple(records.shape)}"
             raise validate.invalid_input("records", shape, "[n, features]", "analyse tables only")
-        if max(self.places) >= records.shape[1]:
-            remedy = "give an index that the data has"
-            raise validate.invalid_value(
-                "attribute", max(self.places), f"a column from 0 to {records.shape[1] - 1}", remedy
-            )
+        most, width = max(self.places), records.shape[1]
+        wanted, remedy = f"a column from 0 to {width - 1}", "give an index that the data has"
+        _require(most < width, "attribute", most, wanted, remedy)
 
     def adversary(
         self, first: int = 0, second: int = -1, record: int | None = None
@@ -213,9 +203,8 @@ class Attribute:
         count = len(self.values)
         _check_place("first", first, count)
         _check_place("second", second, count)
-        if first % count == second % count:
-            wanted, remedy = f"another value than first, {first}", "give the places of two values"
-            raise validate.invalid_value("second", second, wanted, remedy)
+        wanted, remedy = f"another value than first, {first}", "give the places of two values"
+        _require(first % count != second % count, "second", second, wanted, remedy)
         pair = tuple(self.values[first].tolist()), tuple(self.values[second].tolist())
         return OneAttribute(self.places, pair, record)
 
@@ -232,16 +221,15 @@ class _Table:
 
     @classmethod
     def of(cls, data: Records | None, columns: Sequence[str]) -> _Table:
-        if data is None:
-            return cls(None, tuple(columns))
-        records = data.records if isinstance(data, Dataset) else np.asarray(data)
         names = tuple(columns) or (data.columns if isinstance(data, Dataset) else ())
+        if data is None:
+            return cls(None, names)
+        records = data.records if isinstance(data, Dataset) else np.asarray(data)
         if records.ndim != 2 or not len(records):
             shape, remedy = f"of shape {records.shape}", "give a table of one record or more"
             raise validate.invalid_input("data", shape, "records [n, features]", remedy)
-        if names and len(names) != records.shape[1]:
-            wanted, remedy = f"{records.shape[1]} names", "name every column or none"
-            raise validate.invalid_value("columns", len(names), wanted, remedy)
+        fits, remedy = len(names) in (0, records.shape[1]), "name every column or none"
+        _require(fits, "columns", len(names), f"{records.shape[1]} names", remedy)
         return cls(records, names)
 
     def places(self, columns: Sequence[Column]) -> tuple[int, ...]:
@@ -277,30 +265,17 @@ class _Table:
         return list(map(int, np.flatnonzero(group.any(axis=0))))
 
 
-@dataclass(frozen=True)
-class _Members:
-    """The values of a one-hot group: some `rows` of its columns."""
-
-    name: str
-    places: tuple[int, ...]
-    names: tuple[str, ...]
-    rows: list[int]
-
-    @property
-    def labels(self) -> list[str]:
-        return [category(place, self.names) for place in self.places]
-
-    def row(self, wanted: Column) -> int:
-        """By the column or by the short name."""
-        for row in self.rows:
-            place = self.places[row]
-            if wanted in (self.labels[row], place, *self.names[place : place + 1]):
-                return row
-        shown = ", ".join(self.labels[row] for row in self.rows[:SHOWN])
-        raise validate.invalid_value(
-            f"each value of {self.name}", wanted, "one of the group that occurs",
-            f"give one such as {shown}",
-        )  # fmt: skip
+def _member(
+    name: str, wanted: Column, places: Sequence[int], names: Sequence[str], rows: Sequence[int]
+) -> int:
+    """The row of a value of a one-hot group, by its column or its short name."""
+    known = [(category(places[row], names), places[row]) for row in rows]
+    for row, (label, place) in zip(rows, known, strict=True):
+        if wanted in (label, place, *names[place : place + 1]):
+            return row
+    remedy = "give one such as " + ", ".join(label for label, _ in known[:6])
+    what = f"each value of {name}"
+    raise validate.invalid_value(what, wanted, "one of the group that occurs", remedy)
 
 
 def _least_width(column: Column) -> int:
@@ -311,43 +286,43 @@ def _least_width(column: Column) -> int:
 
 def _group(group: str | Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
     """The columns of a one-hot group."""
-    found = one_hot_group(group, names) if isinstance(group, str) else tuple(group)
-    if isinstance(group, str) and not found:
-        remedy = "give the columns themselves" if names else "give columns=, their names"
-        raise validate.invalid_value(
-            "attribute", group, "what the names of a group's columns begin with", remedy
-        )
+    if not isinstance(group, str):
+        return tuple(group)
+    found = one_hot_group(group, names)
+    remedy = "give the columns themselves" if names else "give columns=, their names"
+    wanted = "what the names of a group's columns begin with"
+    _require(bool(found), "attribute", group, wanted, remedy)
     return found
-
-
-# The values ---------------------------------------------------------------------------------------
 
 
 def _check_values(
     name: str, values: NDArray[np.float64], width: int, labels: Sequence[str]
 ) -> None:
     """Refuse values that do not fit the columns, and what is no list of at least two."""
-    count = len(values)
+    count, what = len(values), f"values of {name}"
     if values.ndim != 2 or values.shape[1] != width:
         remedy = f"give {width} number{'s' if width > 1 else ''} for each value"
         shape = f"of shape {values.shape}"
-        raise validate.invalid_input(f"values of {name}", shape, "[value, column]", remedy)
+        raise validate.invalid_input(what, shape, "[value, column]", remedy)
     if not np.isfinite(values).all():
         remedy = "leave out what is NaN or infinite"
-        raise validate.invalid_input(f"values of {name}", "not", "finite numbers", remedy)
-    if len(labels) != count:
-        wanted = f"{count}, one for each value"
-        raise validate.invalid_value(
-            f"the number of labels of {name}", len(labels), wanted, "name every value"
-        )
-    if not 2 <= count <= MOST_VALUES:
-        few = ("at least 2", "give two or more, or nothing is to be guessed")
-        many = (f"at most {MOST_VALUES}", 'give values="extremes", or a list of fewer')
-        wanted, remedy = few if count < 2 else many
-        raise validate.invalid_value(f"the number of values of {name}", count, wanted, remedy)
+        raise validate.invalid_input(what, "not", "finite numbers", remedy)
+    _require(
+        len(labels) == count, f"the number of labels of {name}", len(labels),
+        f"{count}, one for each value", "name every value",
+    )  # fmt: skip
+    what = f"the number of {what}"
+    _require(count >= 2, what, count, "at least 2", "give two or more, or nothing is to be guessed")
+    remedy = 'give values="extremes", or a list of fewer'
+    _require(count <= MOST_VALUES, what, count, f"at most {MOST_VALUES}", remedy)
     if len(np.unique(values, axis=0)) < count:
-        shown = ", ".join(labels[:SHOWN])
+        shown = ", ".join(labels[:6])
         raise validate.invalid_input(f"values of {name}", shown, "all different", "give each once")
+
+
+def _require(holds: bool, name: str, value: object, requirement: str, remedy: str) -> None:
+    if not holds:
+        raise validate.invalid_value(name, value, requirement, remedy)
 
 
 def _column_values(
@@ -355,9 +330,8 @@ def _column_values(
 ) -> NDArray[np.float64]:
     """The values of one column, in order where they come from the data."""
     if isinstance(values, str):
-        if values not in ("all", "extremes"):
-            remedy = 'give values="all", "extremes", or a list'
-            raise validate.invalid_value("values", values, "all, extremes or a list", remedy)
+        known, remedy = values in ("all", "extremes"), 'give values="all", "extremes", or a list'
+        _require(known, "values", values, "all, extremes or a list", remedy)
         if column is None:
             remedy = "give data=, or a list of values"
             raise validate.invalid_value("values", values, "a list where no data is given", remedy)
@@ -365,11 +339,11 @@ def _column_values(
         return found if values == "all" else np.unique(found[[0, -1]])
     found = np.array([validate.number(f"each value of {name}", value) for value in values])
     for value in found:
-        if column is not None and not _is_close(column, value).any():
-            remedy = "give one that does, or leave data out to give values of your own"
-            raise validate.invalid_value(
-                f"each value of {name}", float(value), "one that occurs in the data", remedy
-            )
+        there = column is None or bool(_is_close(column, value).any())
+        _require(
+            there, f"each value of {name}", float(value), "one that occurs in the data",
+            "give one that does, or leave data out to give values of your own",
+        )  # fmt: skip
     return found
 
 
@@ -381,36 +355,26 @@ def _is_close(column: NDArray[Any], value: float) -> NDArray[np.bool_]:
 def _nearest(name: str, values: NDArray[np.float64], wanted: float) -> int:
     """The place of the sensitive value."""
     close = _is_close(values, validate.number("sensitive_value", wanted))
-    if not close.any():
-        remedy = "give one such as " + ", ".join(f"{value:g}" for value in values[:SHOWN])
-        raise validate.invalid_value(
-            "sensitive_value", wanted, f"one of the values of {name}", remedy
-        )
+    remedy = "give one such as " + ", ".join(f"{value:g}" for value in values[:6])
+    _require(bool(close.any()), "sensitive_value", wanted, f"one of the values of {name}", remedy)
     return int(close.argmax())
 
 
 def _check_place(name: str, place: object, count: int) -> None:
     """Refuse what is not the place of a value; −1 is the last."""
+    wanted, remedy = f"a whole number from 0 to {count - 1}", "give the place of a value"
     counts = isinstance(place, int | np.integer) and not isinstance(place, bool)
-    if not counts or not -count <= place < count:  # type: ignore[operator]
-        wanted, remedy = f"a whole number from 0 to {count - 1}", "give the place of a value"
-        raise validate.invalid_value(name, place, wanted, remedy)
+    _require(counts and -count <= place < count, name, place, wanted, remedy)  # type: ignore[operator]
 
 
 def _checked_prior(prior: Sequence[float], count: int) -> tuple[float, ...]:
     shares = tuple(validate.probability("each share of prior", share) for share in prior)
-    if len(shares) != count:
-        remedy = "give one for each value, in their order"
-        raise validate.invalid_value(
-            "the number of shares in prior", len(shares), str(count), remedy
-        )
-    total = sum(shares)
-    if abs(total - 1) > 1e-6:
-        remedy = "divide them by their sum"
-        raise validate.invalid_value("the sum of prior", round(total, 6), "1", remedy)
-    if max(shares) == 1:
-        remedy = "leave out the values that nobody has, or the prior"
-        raise validate.invalid_value("the largest share of prior", 1, "below 1", remedy)
+    what, remedy = "the number of shares in prior", "give one for each value, in their order"
+    _require(len(shares) == count, what, len(shares), str(count), remedy)
+    total, remedy = sum(shares), "divide them by their sum"
+    _require(abs(total - 1) <= 1e-6, "the sum of prior", round(total, 6), "1", remedy)
+    remedy = "leave out the values that nobody has, or the prior"
+    _require(max(shares) < 1, "the largest share of prior", 1, "below 1", remedy)
     return shares
 
 
@@ -418,20 +382,19 @@ def _checked_parts(
     attributes: Sequence[Attribute], name: str | None
 ) -> tuple[str, tuple[int, ...]]:
     """What several attributes are called together, and their columns."""
-    if not attributes or not all(isinstance(one, Attribute) for one in attributes):
-        remedy = "give for example age and sex, each an Attribute"
-        raise validate.invalid_value(
-            "attributes", list(attributes), "one Attribute or more", remedy
-        )
+    check_attributes(attributes)
     called = name or " and ".join(one.name for one in attributes)
     places = tuple(place for one in attributes for place in one.places)
-    if len(set(places)) < len(places):
-        remedy = "name each column once"
-        raise validate.invalid_value("attributes", called, "of columns that differ", remedy)
-    size = math.prod(len(one.values) for one in attributes)
-    if size > MOST_VALUES:
-        remedy = "give fewer values of each, such as the extremes"
-        raise validate.invalid_value(
-            f"the number of combinations of {called}", size, f"at most {MOST_VALUES}", remedy
-        )
+    differ, remedy = len(set(places)) == len(places), "name each column once"
+    _require(differ, "attributes", called, "of columns that differ", remedy)
+    size, remedy = math.prod(len(one.values) for one in attributes), "give fewer values of each"
+    what = f"the number of combinations of {called}"
+    _require(size <= MOST_VALUES, what, size, f"at most {MOST_VALUES}", remedy)
     return called, places
+
+
+def check_attributes(attributes: Sequence[object]) -> None:
+    """Refuse what is not one `Attribute` or more."""
+    known = len(attributes) > 0 and all(isinstance(one, Attribute) for one in attributes)
+    remedy = 'give for example Attribute.column("age", "extremes", data=records)'
+    _require(known, "attributes", list(attributes), "one Attribute or more", remedy)

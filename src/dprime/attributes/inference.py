@@ -16,7 +16,7 @@ from torch import Tensor
 from dprime import estimates, validate
 from dprime.attributes import gradient_check, report, worst_pair
 from dprime.attributes.analysis import ANALYSES, Batches, StepAnalysis
-from dprime.attributes.attribute import Attribute
+from dprime.attributes.attribute import Attribute, check_attributes
 from dprime.attributes.losses import loss_of
 from dprime.attributes.records import all_records, has_canaries, own_records, refuse_strangers
 from dprime.attributes.risks import FORMS, AttributeRisk, Form, Moment, StepTerms, over_epochs
@@ -332,11 +332,7 @@ def _refuse_no_function(loss: Any) -> None:
 
 
 def _checked(attributes: Sequence[Attribute]) -> Sequence[Attribute]:
-    if not attributes or not all(isinstance(one, Attribute) for one in attributes):
-        remedy = 'give for example Attribute.column("age", "extremes", data=records)'
-        raise validate.invalid_value(
-            "attributes", list(attributes), "one Attribute or more", remedy
-        )
+    check_attributes(attributes)
     names = [one.name for one in attributes]
     if len(set(names)) < len(names):
         remedy = "give each a name of its own with name="
