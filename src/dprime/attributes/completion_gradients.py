@@ -54,6 +54,11 @@ class Completions:
         written[:, self.columns] = self.values.repeat(len(self.records), 1)
         return written
 
+    def placeholder(self) -> Tensor:
+        """Of the same shape, without its memory."""
+        size = (len(self.records) * len(self.values), self.records.shape[1])
+        return self.records.new_zeros(1, 1).expand(size)
+
     def rest(self) -> Tensor:
         """The records with 0 in the attribute's columns."""
         rest = self.records.clone()

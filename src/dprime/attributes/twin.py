@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, func, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
@@ -23,13 +25,17 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 """(outputs [record, ...], labels [record, ...]) → losses [record]."""
 
 
+PASSED_THROUGH = (nn.Flatten, nn.Identity)
+"""Leave a table as it is."""
+
+
 @dataclass(eq=False)
 class Pass:
     """Completions on their way through the twin.
 
     Attributes:
         completions: what goes through.
-        entered: what the twin is given, the completions written out.
+        entered: what the twin is given: the completions, or their shape if a linear layer is first.
         calls: each layer with trained weights, what it saw and what came out.
     """
 
@@ -57,6 +63,11 @@ class Twin:
         self._layers = dict(_own_weights(self._module, self._moved))
         for layer in self._layers:
             layer.register_forward_hook(self._passed)
+        self._first = _first_leaf(self._module)
+        if type(self._first) is nn.Linear and self._first in self._layers:
+            self._first.forward = partial(self._entered, self._first)  # type: ignore[method-assign]
+        else:
+            self._first = None
         shapes = (weight.shape for weight in self._module.parameters() if weight.ndim)
         self.widest = max(map(max, shapes), default=1)
         self._pass: Pass | None = None
@@ -84,7 +95,8 @@ class Twin:
 
     def gradients(self, completions: Completions, clip_norm: float) -> CompletionGradients:
         """At the weights as they are now."""
-        self._pass = made = Pass(completions, completions.written_out())
+        entered = completions.placeholder() if self._first else completions.written_out()
+        self._pass = made = Pass(completions, entered)
         try:
             with torch.enable_grad(), self._original_untouched():
                 errors = self._errors(made)
@@ -135,6 +147,18 @@ class Twin:
             for handle in handles:
                 handle.remove()
 
+    def _entered(self, layer: nn.Linear, x: Tensor) -> Tensor:
+        """A linear layer that sees the completions, which differ in few columns.
+
+        That makes both analyses about a fifth faster.
+        """
+        if self._pass is None or x is not self._pass.entered:
+            return F.linear(x, layer.weight, layer.bias)
+        completions = self._pass.completions
+        kept = F.linear(completions.rest(), layer.weight, layer.bias)
+        moved = completions.values @ layer.weight[:, completions.columns].mT
+        return (kept[:, None] + moved).flatten(0, 1)
+
     def _passed(self, layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
         """Remember what a layer saw, and let its output have a gradient."""
         if self._pass is None:  # called for its own gradients
@@ -163,15 +187,14 @@ class Twin:
         names, completions = self._layers[layer], made.completions
         flags = {"weight": "weight" in names, "bias": "bias" in names}
         if type(layer) is nn.Linear and len(calls) == 1 and calls[0][0] is made.entered:
-            errors = calls[0][1].view(*completions.shape, -1)
-            return Factors.substituted(completions.rest(), completions.values, errors, **flags)
+            error = calls[0][1].view(*completions.shape, -1)
+            return Factors.substituted(completions.rest(), completions.values, error, **flags)
+        inputs = [completions.written_out() if seen is made.entered else seen for seen, _ in calls]
+        errors = [error for _, error in calls]
         if isinstance(layer, nn.Linear):
-            h, e = (
-                torch.cat([_positions(x) for x in parts], 1) for parts in zip(*calls, strict=True)
-            )
-            h, e = (x.view(*completions.shape, *x.shape[1:]) for x in (h.detach(), e))
+            h, e = (_positions(parts, completions.shape) for parts in (inputs, errors))
             return Factors.linear(h, e, **flags)
-        total: Any = sum(self._direct(layer, seen.detach(), error) for seen, error in calls)
+        total: Any = sum(map(partial(self._direct, layer), inputs, errors))
         return Factors.kept(total.view(*completions.shape, -1))
 
     def _direct(self, layer: nn.Module, seen: Tensor, errors: Tensor) -> Tensor:
@@ -187,13 +210,14 @@ class Twin:
             (found,) = backward(error[None])
             return torch.cat([part.flatten() for part in found.values()])
 
-        gradients: Tensor = func.vmap(one)(seen, errors)
+        gradients: Tensor = func.vmap(one)(seen.detach(), errors)
         return gradients.detach()
 
 
-def _positions(x: Tensor) -> Tensor:
-    """[row, ..., feature] → [row, position, feature]."""
-    return x.reshape(len(x), -1, x.shape[-1])
+def _positions(parts: Sequence[Tensor], shape: tuple[int, int]) -> Tensor:
+    """Those of all calls [row, ..., feature] → [record, completion, position, feature]."""
+    found = [part.detach().reshape(*shape, -1, part.shape[-1]) for part in parts]
+    return found[0] if len(found) == 1 else torch.cat(found, dim=2)
 
 
 def _refuse_batch_statistics(module: nn.Module) -> None:
@@ -227,3 +251,13 @@ def _own_weights(module: nn.Module, moved: set[int]) -> Iterator[tuple[nn.Module
         seen |= set(own.values())
         if own:
             yield layer, tuple(own)
+
+
+def _first_leaf(module: nn.Module) -> nn.Module | None:
+    """The first module that does something to a table, in a sequence of modules."""
+    if type(module) is not nn.Sequential:
+        return module
+    for child in module:
+        if not isinstance(child, PASSED_THROUGH):
+            return _first_leaf(child)
+    return None
