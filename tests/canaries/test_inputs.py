@@ -10,6 +10,7 @@ from dprime.canaries.inputs import InputCanaries
 from dprime.monitor.monitor import Monitor
 from dprime.monitor.opacus_training import OpacusTraining
 from planted_opacus import MISTAKES, MODES, OPACUS_WARNS, made_private, network, toy
+from refusals import refuses
 
 pytestmark = [pytest.mark.filterwarnings(warning) for warning in OPACUS_WARNS]
 
@@ -221,49 +222,27 @@ def test_the_state_survives_a_file_and_needs_the_same_seed():
 # Bad input ----------------------------------------------------------------------------------------
 
 
-def test_a_loader_over_other_data_is_refused():
+def started(mixed, **other):
     canaries = InputCanaries.crafted(DATA, 60, **PUBLIC)
-    canaries.with_canaries(DATA)
-    private = made_private(model(), DATA, noise=1.0)
-    with pytest.raises(
-        ValueError, match=r"data_loader must be over the canaries' with_canaries\(dataset\)"
-    ):
-        canaries.start(OpacusTraining(**private.parts()))
+    data = canaries.with_canaries(DATA)
+    private = made_private(model(), data if mixed else DATA, noise=1.0)
+    canaries.start(OpacusTraining(**(private.parts() | other)))
 
 
-def test_a_missing_loss_is_refused():
-    canaries = InputCanaries.crafted(DATA, 60, **PUBLIC)
-    private = made_private(model(), canaries.with_canaries(DATA), noise=1.0)
-    with pytest.raises(ValueError, match="loss must be given for input canaries"):
-        canaries.start(OpacusTraining(**(private.parts() | {"criterion": None})))
+def crafted(data=DATA, **options):
+    return InputCanaries.crafted(data, **({"count": 60} | PUBLIC | options))
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"every": 0}, "every must be at least 1"),
-        ({"factor": 0.0}, "factor must be above 0"),
-        ({"count": 10}, "count must be at least 50"),
-        ({"scale": -1.0}, "scale must be above 0"),
-        ({"classes": 0}, "classes must be at least 1"),
-    ],
-)
-def test_bad_input_is_one_sentence(options, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        InputCanaries.crafted(DATA, **(PUBLIC | options))
-
-
-def test_data_that_are_no_pairs_of_numbers_are_refused():
-    with pytest.raises(ValueError, match="dataset must be of pairs"):
-        InputCanaries.crafted([(torch.tensor([1, 2]), 0)], 60, classes=2)
-
-
-@pytest.mark.parametrize("label", ["cat", torch.ones(3)])
-def test_labels_that_are_no_number_are_refused(label):
-    with pytest.raises(ValueError, match="dataset must be one whose labels are a number each"):
-        InputCanaries.crafted([(torch.ones(4), label)], 60, classes=2)
-
-
-def test_labels_must_fit_the_records():
-    with pytest.raises(ValueError, match="labels must be 60 of them, but it is 59"):
-        InputCanaries(torch.zeros(60, 2), torch.zeros(59))
+test_what_is_refused = refuses({
+    "data_loader be over the canaries' with_canaries(dataset)": lambda: started(False),
+    "loss be given for input canaries": lambda: started(True, criterion=None),
+    "every be at least 1": lambda: crafted(every=0),
+    "factor be above 0": lambda: crafted(factor=0.0),
+    "count be at least 50": lambda: crafted(count=10),
+    "scale be above 0": lambda: crafted(scale=-1.0),
+    "classes be at least 1": lambda: crafted(classes=0),
+    "dataset be of pairs": lambda: crafted([(torch.tensor([1, 2]), 0)]),
+    "dataset be one whose labels are a number": lambda: crafted([(torch.ones(4), "cat")]),
+    "dataset be one whose labels": lambda: crafted([(torch.ones(4), torch.ones(3))]),
+    "labels be 60 of them": lambda: InputCanaries(torch.zeros(60, 2), torch.zeros(59)),
+})  # fmt: skip
