@@ -57,7 +57,6 @@ class AttributeInference(Watcher):
 
     Attributes:
         steps: what every step so far showed.
-        worst: which record showed most at each step, by attribute, where it was asked for.
         notes: what a reader must know of this training.
     """
 
@@ -80,15 +79,12 @@ class AttributeInference(Watcher):
         self.every = validate.whole("every", every, example=1)
         _refuse_no_function(loss)
         self.notes: list[str] = []
-        self.steps = StepTerms.of(tuple(self.attributes))
-        self.worst: dict[str, list[WorstPair]] | None = None
-        if keep_worst:
-            self.worst = {name: [] for name in self.attributes}
+        self.steps = StepTerms([], [], {name: [] for name in self.attributes})
+        self._keep_worst = keep_worst
         self._seen = {name: SeenValues(one) for name, one in self.attributes.items()}
         self._training: OpacusTraining | None = None
         self._loss, self._data = loss, data
         self._batches: list[tuple[Tensor, Tensor]] = []
-        self._last: dict[str, WorstPair] = {}
         self._waited = self.every
         self._agreed_at: int | None = None
         self._doubted = False
@@ -129,21 +125,25 @@ class AttributeInference(Watcher):
         """Analyse the step; the weights are those that its gradients were taken at."""
         noise = training.noise_multiplier * training.clip_norm / training.clipped_to
         self._waited += 1
+        found: dict[str, WorstPair] = {}
         if not self._doubted and self._is_due(noise):
             if self._agrees(training):
-                self._last = self._analysed(training, noise)
+                found = self._analysed(training, noise)
                 empty = self.scope == "batch" and not any(len(x) for x, _ in self._batches)
                 self._waited = self.every if empty else 0  # it says nothing of the next ones
             else:
                 self._doubt()
         if self._doubted:
-            self._last = dict.fromkeys(self.attributes, worst_pair.membership(noise))
+            found = dict.fromkeys(self.attributes, worst_pair.membership(noise))
+        found = found or {name: pairs[-1] for name, pairs in self.steps.worst.items()}
         rate = min(1.0, training.sample_rate * training.accumulated)
-        self.steps.append(rate, noise, self._last)
-        if self.worst is not None:
-            for name, found in self._last.items():
-                self.worst[name].append(found)
+        self.steps.append(rate, noise, found)
         self._batches = []
+
+    @property
+    def worst(self) -> dict[str, list[WorstPair]] | None:
+        """Which record showed most at each step, by attribute, where it was asked for."""
+        return self.steps.worst if self._keep_worst else None
 
     def _is_due(self, noise: float) -> bool:
         """Whether this step is analysed: each so many, and where the noise has changed."""
@@ -160,7 +160,8 @@ class AttributeInference(Watcher):
         for seen in self._seen.values():
             for records, _ in looked_at:
                 seen.see(records)
-        return self._analysis.worst(self._twin, training, noise, looked_at)
+        found = self._analysis.worst(self._twin, training, noise, looked_at)
+        return found if self._keep_worst else {n: one.anonymous() for n, one in found.items()}
 
     def _agrees(self, training: OpacusTraining) -> bool:
         """Compare the gradients with those of Opacus, now and then.
@@ -269,13 +270,8 @@ class AttributeInference(Watcher):
 
     def state_dict(self) -> dict[str, Any]:
         """The numbers of every step, and what is needed to go on."""
-        worst = None
-        if self.worst is not None:
-            worst = {name: [one.to_plain() for one in kept] for name, kept in self.worst.items()}
         return {
             "steps": self.steps.state_dict(),
-            "last": {name: found.to_plain() for name, found in self._last.items()},
-            "worst": worst,
             "waited": self._waited,
             "analysed": self._analysed_how(),
             "doubted": self._doubted,
@@ -293,10 +289,10 @@ class AttributeInference(Watcher):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what was saved, with the same attributes."""
         steps = StepTerms.from_state(state["steps"])
-        if tuple(steps.differences) != tuple(self.attributes):
+        if tuple(steps.worst) != tuple(self.attributes):
             remedy = "give the attributes that it was saved with"
             raise validate.invalid_value(
-                "the checkpoint's attributes", ", ".join(steps.differences),
+                "the checkpoint's attributes", ", ".join(steps.worst),
                 ", ".join(self.attributes), remedy,
             )  # fmt: skip
         if (saved := state["analysed"]) != self._analysed_how():
@@ -308,11 +304,7 @@ class AttributeInference(Watcher):
         self._waited, self._doubted = state["waited"], state["doubted"]
         self._analysis.overflown = state["overflown"]
         self.notes = list(dict.fromkeys([*self.notes, *state["notes"]]))
-        self._last = {name: WorstPair.from_plain(found) for name, found in state["last"].items()}
         self._analysis.reached.update(self.attributes if len(steps) else ())
-        if self.worst is not None and state["worst"] is not None:
-            kept = state["worst"].items()
-            self.worst = {name: [WorstPair.from_plain(one) for one in all_] for name, all_ in kept}
 
 
 def _notes(training: OpacusTraining) -> Iterator[str]:

@@ -13,9 +13,8 @@ more than the certified curve for one record replaced allows, that curve stands 
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +22,12 @@ from numpy.typing import NDArray
 
 from dprime import estimates, validate
 from dprime.attributes.attribute import Attribute
-from dprime.attributes.worst_pair import MAX_CLIPPED_DISTANCE, WorstPair, membership_term
+from dprime.attributes.worst_pair import (
+    MAX_CLIPPED_DISTANCE,
+    WorstPair,
+    membership,
+    membership_term,
+)
 from dprime.curve import Estimate, TradeOff
 from dprime.shapes import GaussianShape
 
@@ -41,31 +45,32 @@ class StepTerms:
     Attributes:
         rates: q, the probability with which a record is in the step's batch.
         noises: z.
-        differences: R, by attribute.
-        terms: of the central-limit form, by attribute.
+        worst: the worst pair, by attribute.
     """
 
-    rates: array[float] = field(default_factory=lambda: array("d"))
-    noises: array[float] = field(default_factory=lambda: array("d"))
-    differences: dict[str, array[float]] = field(default_factory=dict)
-    terms: dict[str, array[float]] = field(default_factory=dict)
+    rates: list[float]
+    noises: list[float]
+    worst: dict[str, list[WorstPair]]
 
     def __len__(self) -> int:
         return len(self.rates)
 
-    @classmethod
-    def of(cls, names: tuple[str, ...]) -> StepTerms:
-        """None yet, of these attributes."""
-        differences, terms = ({name: array("d") for name in names} for _ in range(2))
-        return cls(differences=differences, terms=terms)
+    @property
+    def differences(self) -> dict[str, list[float]]:
+        """R of every step, by attribute."""
+        return {name: [one.difference for one in pairs] for name, pairs in self.worst.items()}
+
+    @property
+    def terms(self) -> dict[str, list[float]]:
+        """Of the central-limit form."""
+        return {name: [one.term for one in pairs] for name, pairs in self.worst.items()}
 
     def append(self, rate: float, noise: float, found: Mapping[str, WorstPair]) -> None:
         """One more step, with the worst pair of every attribute."""
         self.rates.append(rate)
         self.noises.append(noise)
         for name, pair in found.items():
-            self.differences[name].append(pair.difference)
-            self.terms[name].append(pair.term)
+            self.worst[name].append(pair)
 
     def squares(self, name: str | None, form: str) -> NDArray[np.float64]:
         """What each step adds to μ², for an attribute, or for membership where it is None."""
@@ -90,29 +95,21 @@ class StepTerms:
 
     def count_as_membership(self, since: int) -> None:
         """Say of the steps from one on what clipping allows at most."""
-        for place in range(since, len(self)):
-            for name in self.terms:
-                self.differences[name][place] = MAX_CLIPPED_DISTANCE
-                self.terms[name][place] = membership_term(self.noises[place])
+        most = [membership(noise) for noise in self.noises[since:]]
+        for pairs in self.worst.values():
+            pairs[since:] = most
 
     def state_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "rates": list(self.rates),
-            "noises": list(self.noises),
-            "differences": {name: list(found) for name, found in self.differences.items()},
-            "terms": {name: list(found) for name, found in self.terms.items()},
-        }
+        worst = {name: [one.to_plain() for one in pairs] for name, pairs in self.worst.items()}
+        return {"rates": list(self.rates), "noises": list(self.noises), "worst": worst}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> StepTerms:
         """Those that were saved."""
-        return cls(
-            array("d", state["rates"]),
-            array("d", state["noises"]),
-            {name: array("d", found) for name, found in state["differences"].items()},
-            {name: array("d", found) for name, found in state["terms"].items()},
-        )
+        saved = state["worst"].items()
+        worst = {name: [WorstPair.from_plain(one) for one in pairs] for name, pairs in saved}
+        return cls(list(state["rates"]), list(state["noises"]), worst)
 
 
 @dataclass(frozen=True)
@@ -140,10 +137,8 @@ def over_epochs(steps: StepTerms, name: str, form: str, least: float = 0.0) -> l
     for epoch in range(1, math.ceil(float(passes[-1]) - 1e-9) + 1 if len(steps) else 0):
         at = min(int(np.searchsorted(passes, epoch - 1e-9)), len(passes) - 1)
         mu = (float(mine[at]), float(theirs[at]))
-        attribute, membership = (
-            max(least, steps.estimate_at(one, form).bayes_security()) for one in mu
-        )
-        found.append(Moment(epoch, at + 1, attribute, membership))
+        securities = (max(least, steps.estimate_at(one, form).bayes_security()) for one in mu)
+        found.append(Moment(epoch, at + 1, *securities))
     return found
 
 

@@ -79,6 +79,10 @@ class WorstPair:
             max(self.difference, other.difference), ahead.term, ahead.place, ahead.pair
         )
 
+    def anonymous(self) -> WorstPair:
+        """Without which record it was."""
+        return WorstPair(self.difference, self.term)
+
     def to_plain(self) -> list[Any]:
         """As a checkpoint keeps it."""
         return [self.difference, self.term, self.place, list(self.pair)]
