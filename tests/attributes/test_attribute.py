@@ -10,7 +10,7 @@ import torch
 
 from dprime import InputError
 from dprime.attributes.attribute import Attribute
-from dprime.attributes.seen_values import SeenValues
+from dprime.attributes.records import SeenValues
 from dprime.data import Dataset
 from dprime.monitor.checks import PrivacyWarning
 

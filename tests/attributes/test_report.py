@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from dprime.attributes.attribute import Attribute
+from dprime.attributes.records import SeenValues
 from dprime.attributes.report import lines
 from dprime.attributes.risks import AttributeRisk
-from dprime.attributes.seen_values import SeenValues
 from dprime.curve import Estimate
 from dprime.monitor.checks import PrivacyWarning
 from dprime.shapes import GaussianShape

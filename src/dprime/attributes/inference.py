@@ -18,9 +18,14 @@ from dprime.attributes import gradient_check, report, worst_pair
 from dprime.attributes.analysis import ANALYSES, Batches, StepAnalysis
 from dprime.attributes.attribute import Attribute, check_attributes
 from dprime.attributes.losses import loss_of
-from dprime.attributes.records import all_records, has_canaries, own_records, refuse_strangers
+from dprime.attributes.records import (
+    SeenValues,
+    all_records,
+    has_canaries,
+    own_records,
+    refuse_strangers,
+)
 from dprime.attributes.risks import FORMS, AttributeRisk, Form, Moment, StepTerms, over_epochs
-from dprime.attributes.seen_values import SeenValues
 from dprime.attributes.twin import Twin
 from dprime.attributes.worst_pair import WorstPair
 from dprime.curve import TradeOff
