@@ -239,7 +239,7 @@ def estimate(recipe: Recipe, data: Dataset, record: Dataset) -> dict[str, float]
     advantages: dict[str, list[float]] = {"central-limit": [], "closed-form": []}
     for number in range(TRAININGS):
         watcher = AttributeInference(
-            attribute, over="data", loss=squared_error,
+            attribute, scope="data", loss=squared_error,
             data=(torch.tensor(record.records), torch.tensor(record.labels)),
         )  # fmt: skip
         _train(recipe, data, watcher, SEED + number)

@@ -315,8 +315,7 @@ def lower_bounds(inside: Any, outside: Any, others: Mapping[str, Values]) -> Val
 
 
 def one_run(result: Any) -> Values:
-    right = {each.score: each.right for each in result.counted}
-    return {"right": right, **pick(result, "guesses needed bound claimed verdict")}
+    return {"right": dict(result.counted), **pick(result, "guesses needed bound claimed verdict")}
 
 
 def estimators() -> Values:
@@ -523,7 +522,7 @@ def monitor() -> Values:
 
 
 def attributes() -> Values:
-    few: Values = {"values": [-1.0, 0.0, 2.0], "prior": [0.2, 0.5, 0.3], "damaging": 2.0}
+    few: Values = {"values": [-1.0, 0.0, 2.0], "prior": [0.2, 0.5, 0.3], "sensitive_value": 2.0}
     many: Values = {"values": [value / 10 for value in range(-20, 21)]}
     analysed = [api.Attribute.column(i, **each) for i, each in enumerate((few, many))]
     found = {}
@@ -547,7 +546,7 @@ def canaries() -> Values:
             gradient = api.GradientCanaries(300, seed=3)
             inputs = api.InputCanaries.crafted(toy(), 100, classes=3, scale=3.0, seed=3, every=2)
             watched(mode, toy(), gradient, noise=noise)
-            watched(mode, inputs.mixed(toy()), inputs, noise=noise)
+            watched(mode, inputs.with_canaries(toy()), inputs, noise=noise)
             for name, watcher in {"gradient": gradient, "input": inputs}.items():
                 found[f"{mode}, {noise}, {name}"] = one_run(watcher.result())
     return found

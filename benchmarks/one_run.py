@@ -102,7 +102,7 @@ def _training(
         found |= {
             "verdict": result.verdict,
             "guesses": result.guesses,
-            "right": {counted.score: counted.right for counted in result.counted},
+            "right": dict(result.counted),
             "needed": result.needed,
             "bound": result.bound,
             "claimed": result.claimed,
@@ -121,7 +121,7 @@ def _canaries(data: TensorDataset, watching: str, seed: int) -> tuple[Canaries |
         inputs = InputCanaries.crafted(
             data, INPUT, classes=10, seed=1000 + seed, every=EVERY, confidence=CONFIDENCE
         )
-        return inputs, inputs.mixed(data)
+        return inputs, inputs.with_canaries(data)
     return None, data
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 PROMISE = (
@@ -291,3 +291,16 @@ class Floor(Given):
     """A lower bound, rounded down."""
 
     rounded = staticmethod(round_down)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A plain table: the first column to the left, the others to the right.
+
+    >>> aligned([("", "spent"), ("advantage", "0.1")])
+    ['           spent', 'advantage    0.1']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+        for row in rows
+    ]

@@ -102,24 +102,25 @@ def guess(scores: Scores, guesses: int | None = None) -> Guessed:
     as_in, as_out = (guesses + 1) // 2, guesses // 2
     first, last = canaries - as_in, max(as_out - 1, 0)  # the last ones guessed, in order of score
     parted = np.partition(np.concatenate([scores.inside, scores.outside]), (first, last))
-    right = _right(scores, parted[first], as_in)
-    right += _right(scores.mirrored(), -parted[last], as_out)
+    each = (1 - AGREEING) / 2  # so both ends together reach theirs in 95 % of the ways
+    right = right_above(scores, parted[first], as_in, each)
+    right += right_above(scores.mirrored(), -parted[last], as_out, each)
     return Guessed(canaries, guesses, right)
 
 
-def _right(scores: Scores, last: float, guesses: int) -> int:
-    """Right guesses of "in" down to the score `last`; ties there are broken by most."""
+def right_above(scores: Scores, last: float, guesses: int, unlikely: float) -> int:
+    """Right guesses of "in" down to the score `last`; all but unlikely ways to break ties do so."""
     above = [int((world > last).sum()) for world in (scores.inside, scores.outside)]
     right, wrong = (int((world == last).sum()) for world in (scores.inside, scores.outside))
-    return above[0] + _reached_by_most(right + wrong, right, guesses - sum(above))
+    return above[0] + _reached_by_most(right + wrong, right, guesses - sum(above), unlikely)
 
 
 @lru_cache(REMEMBERED)
-def _reached_by_most(tied: int, right: int, free: int) -> int:
-    """Right guesses that 97.5 % of the ways to guess `free` of the `tied` reach."""
+def _reached_by_most(tied: int, right: int, free: int, unlikely: float) -> int:
+    """Right guesses that all but unlikely ways to guess `free` of the `tied` reach."""
     if free <= 0:
         return 0
-    return int(scipy.stats.hypergeom.ppf((1 - AGREEING) / 2, tied, right, free))
+    return int(scipy.stats.hypergeom.ppf(unlikely, tied, right, free))
 
 
 @dataclass(frozen=True)
@@ -184,24 +185,22 @@ PValue = Callable[[Guessed, float, float], float]
 
 @lru_cache(REMEMBERED)
 def _epsilon(p_value: PValue, seen: Guessed, delta: float, level: float) -> float:
-    return _last_rejected(lambda e: p_value(seen, e, delta) <= level, LARGEST_EPSILON)
+    return last_rejected(lambda e: p_value(seen, e, delta) <= level, LARGEST_EPSILON)
 
 
 @lru_cache(REMEMBERED)
 def _epsilon_of_tails(seen: Guessed, delta: float, level: float) -> float:
-    return _last_rejected(
+    return last_rejected(
         lambda e: least_total(_inverse(e, delta), seen, level) > 1, LARGEST_EPSILON
     )
 
 
 @lru_cache(REMEMBERED)
 def _mu(seen: Guessed, level: float) -> float:
-    return _last_rejected(
-        lambda mu: least_total(GaussianShape(mu).fpr, seen, level) > 1, LARGEST_MU
-    )
+    return last_rejected(lambda mu: least_total(GaussianShape(mu).fpr, seen, level) > 1, LARGEST_MU)
 
 
-def _last_rejected(rejects: Callable[[float], bool], largest: float) -> float:
+def last_rejected(rejects: Callable[[float], bool], largest: float) -> float:
     """The largest parameter that is rejected, and all below it with it; 0 where not even 0 is."""
     if not rejects(0.0):
         return 0.0
