@@ -90,7 +90,7 @@ SMOKE = """\
 adversary = "di"
 metric = "advantage"
 data = "digits"
-records = 40
+max_records = 40
 [training]
 steps = 3
 learning_rate = 0.005

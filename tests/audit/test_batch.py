@@ -6,7 +6,7 @@ from dprime.audit import AuditConfig, audits_in, begin, play_batch
 from dprime.audit.words import seed_in
 from dprime.runs.run import Run
 
-COMMON = {"records": 8, "trials": 6, "training": {"steps": 2, "clip_norm": 2.0}}
+COMMON = {"max_records": 8, "trials": 6, "training": {"steps": 2, "clip_norm": 2.0}}
 
 
 def configs(**own):

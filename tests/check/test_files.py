@@ -44,7 +44,9 @@ def test_a_script_may_have_another_ending_and_coding(tmp_path, name):
     assert [finding.code for finding in check(path).findings] == ["DP001"]
 
 
-@pytest.mark.parametrize("options", [{"records": 0}, {"delta": 0}, {"delta": 1}, {"records": 1.5}])
+@pytest.mark.parametrize(
+    "options", [{"dataset_size": 0}, {"delta": 0}, {"delta": 1}, {"dataset_size": 1.5}]
+)
 def test_options_are_checked(tmp_path, options):
     path = tmp_path / "train.py"
     path.write_text("x = 1")

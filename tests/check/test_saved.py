@@ -16,7 +16,7 @@ from dprime.monitor import Ledger, StepRecord
 from dprime.monitor.tails import NoiseTails
 
 RUN = {"noise_multiplier": 1.1, "sample_rate": 0.01, "steps": 100}
-LIKE_OPACUS = {"noise_multiplier": 1.1, "batch_size": 256, "records": 60_000, "epochs": 10}
+LIKE_OPACUS = {"noise_multiplier": 1.1, "batch_size": 256, "dataset_size": 60_000, "epochs": 10}
 
 
 def codes(report):
@@ -36,13 +36,13 @@ def described(**more):
     ("more", "expected"),
     [
         ({}, []),
-        ({"delta": 1e-5, "records": 60_000, "max_grad_norm": 1.0, "sampling": "poisson"}, []),
+        ({"delta": 1e-5, "dataset_size": 60_000, "max_grad_norm": 1.0, "sampling": "poisson"}, []),
         ({"sampling": "shuffle"}, ["DP101"]),
         ({"sampling": "fixed-size"}, ["DP101"]),
         ({"max_grad_norm": 1e3}, ["DP307"]),
         ({"max_grad_norm": float("inf")}, ["DP307"]),
         ({"noise_multiplier": 0}, ["DP408"]),
-        ({"delta": 1e-4, "records": 60_000}, ["DP501"]),
+        ({"delta": 1e-4, "dataset_size": 60_000}, ["DP501"]),
         ({"delta": 1e-2}, ["DP502"]),
         ({"tuning_runs": 7}, ["DP601"]),
     ],
@@ -59,12 +59,12 @@ def test_the_risk_is_that_of_the_core(tmp_path):
     path.write_text(json.dumps(LIKE_OPACUS))
     report = check(path)
     assert risk(report).mechanism == DPSGD(1.1, 256 / 60_000, 2350)
-    assert report.unclear[0].startswith("The rate is batch_size/records")
+    assert report.unclear[0].startswith("The rate is batch_size/dataset_size")
     path.write_text(json.dumps(LIKE_OPACUS | {"library": "opacus"}))
     report = check(path)
     assert risk(report).mechanism == DPSGD(1.1, 1 / 235, 2350)
     assert report.unclear[0].startswith("The rate is one over the number of batches")
-    assert risk(check(path, records=1000)).mechanism == DPSGD(1.1, 1 / 4, 40)
+    assert risk(check(path, dataset_size=1000)).mechanism == DPSGD(1.1, 1 / 4, 40)
     shuffled = risk(described(sampling="shuffle"))
     assert (shuffled.adjacency, shuffled.mechanism.sampling) == ("replace", "shuffle")
     one, all_runs = described(tuning_runs=7).reading.risks
@@ -80,7 +80,7 @@ def test_every_run_of_shuffled_batches_begins_a_pass():
 
 def test_a_last_batch_that_is_left_out_makes_more_passes():
     """99 of 100 records in each step: every step is a pass of its own."""
-    run = {"noise_multiplier": 4.0, "batch_size": 99, "records": 100, "sampling": "shuffle"}
+    run = {"noise_multiplier": 4.0, "batch_size": 99, "dataset_size": 100, "sampling": "shuffle"}
     whole = DPSGD(4.0, 0.99, 20, sampling="shuffle").curve("replace").advantage()
     for more, passes in (({}, 20), ({"drop_last": True}, 20), ({"drop_last": False}, 10)):
         report = check_description("run.json", run | {"steps": 20} | more)
@@ -97,10 +97,10 @@ def test_a_last_batch_that_is_left_out_makes_more_passes():
         ({"noise": 1}, "key in run.json must be one of"),
         ({"steps": 3}, "noise_multiplier must be given"),
         ({"noise_multiplier": 1, "steps": 3}, "Exactly one of sample_rate, batch_size"),
-        ({"noise_multiplier": 1, "batch_size": 3, "steps": 3}, "records must be given"),
+        ({"noise_multiplier": 1, "batch_size": 3, "steps": 3}, "dataset_size must be given"),
         ({"noise_multiplier": 1, "sample_rate": 0.1}, "Exactly one of steps, epochs"),
         (
-            {"noise_multiplier": 1, "batch_size": 70, "records": 60, "steps": 3},
+            {"noise_multiplier": 1, "batch_size": 70, "dataset_size": 60, "steps": 3},
             "batch_size must be at most the number of records, but it is 70 for 60",
         ),
         (LIKE_OPACUS | {"library": "opacus", "drop_last": "yes"}, "drop_last must be true or"),
@@ -261,7 +261,7 @@ def test_a_monitor_s_state_is_read(tmp_path):
     torch.save(state(STEPS), path)
     assert codes(check(path)) == []
     assert risk(check(path)).mechanism == DPSGD(1.0, 0.01, 50)
-    assert codes(check(path, records=10, delta=0.5)) == ["DP501"]
+    assert codes(check(path, dataset_size=10, delta=0.5)) == ["DP501"]
     torch.save(state(STEPS) | {"warnings": ["Look here."]}, path)
     assert check(path).unclear == ("The monitor warned: Look here.", TAILS_UNKNOWN)
     assert "attach dprime.monitor" not in check(path).summary()

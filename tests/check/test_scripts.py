@@ -159,8 +159,8 @@ def test_ghost_clipping_clips_in_the_criterion_alone(examine, code, old, new):
 
 def test_delta_is_held_against_the_number_of_records(examine):
     asked = f"{USUAL}engine.get_epsilon({{}})"
-    assert codes(examine(asked.format("1e-5"), records=200_000)) == ["DP501"]
-    assert codes(examine(asked.format("1e-3"), records=50)) == ["DP502"]
+    assert codes(examine(asked.format("1e-5"), dataset_size=200_000)) == ["DP501"]
+    assert codes(examine(asked.format("1e-3"), dataset_size=50)) == ["DP502"]
 
 
 @pytest.mark.parametrize(

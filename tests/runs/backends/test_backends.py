@@ -15,7 +15,7 @@ RAY = pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])
 ELSEWHERE = pytest.mark.parametrize(
     "name", [pytest.param("processes", marks=pytest.mark.slow), RAY]
 )
-EVERYWHERE = pytest.mark.parametrize("name", ["here", *ELSEWHERE.args[1]])
+EVERYWHERE = pytest.mark.parametrize("name", ["local", *ELSEWHERE.args[1]])
 LIMIT = 4.0
 """Seconds for a block."""
 
@@ -40,7 +40,7 @@ def is_whole(store):
     return store.state().complete
 
 
-@pytest.mark.parametrize("name", ["here", "processes", RAY])
+@pytest.mark.parametrize("name", ["local", "processes", RAY])
 def test_every_block_is_played_once(name, backend, store, folder):
     work = Noted(folder)
     execute(store, work, backend=backend(name))
