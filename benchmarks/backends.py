@@ -46,7 +46,7 @@ from dprime.train import Compute, TrainingConfig
 from dprime.train.models import model_named
 
 SHORT = (
-    "audit", "--data", "digits", "--records", "20", "--steps", "1", "--noise-multiplier", "4",
+    "audit", "--data", "digits", "--max-records", "20", "--steps", "1", "--noise-multiplier", "4",
     "--trials", "50000", "--block", "500", "--seed", "8",
 )  # fmt: skip
 
@@ -181,7 +181,7 @@ def _large() -> dict[str, float]:
     """A run of 100,000 trials: killed in the middle, taken up, and asked again."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.run"
-        process = _command(*SHORT, "--out", str(path))
+        process = _command(*SHORT, "--run", str(path))
         while not path.exists() or _done(path) < 100:
             time.sleep(0.2)
         process.kill()

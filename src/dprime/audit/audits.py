@@ -112,7 +112,7 @@ def resume(
         if config.in_python:
             remedy = (
                 "call dprime.audit.audit again with the same path, or dprime audit with the "
-                f"options that describe it and --out {run.path.name}"
+                f"options that describe it and --run {run.path.name}"
             )
             shown = "one that was begun in Python, with objects that have no name"
             raise validate.invalid_input("run", shown, "begun by dprime audit", remedy)
