@@ -77,7 +77,8 @@ def power(options: argparse.Namespace) -> Found:
         shares = []
         for seed in range(20):
             settings = AuditConfig.from_words(
-                claim={"epsilon": epsilon}, data="digits", records=100, trials=trials, seed=seed,
+                claim={"epsilon": epsilon}, data="digits", max_records=100, trials=trials,
+                seed=seed,
                 training={"steps": 30}, device=options.device, memory=options.memory,
             )  # fmt: skip
             inside, outside, _ = played(settings)
@@ -103,7 +104,8 @@ def crafted(options: argparse.Namespace) -> Found:
             ("crafted", "static-poisoning", {"options": {"shadows": shadows}}),
         ):
             settings = AuditConfig.from_words(
-                adversary=adversary, claim={"epsilon": 4.0}, data=data, records=100, model=model,
+                adversary=adversary, claim={"epsilon": 4.0}, data=data, max_records=100,
+                model=model,
                 trials=trials, seed=11, device=options.device, memory=options.memory,
                 training={"steps": 30, "learning_rate": rate, "clip_norm": 1.0},
                 **extra,
@@ -135,7 +137,7 @@ def rank_distance(inside: Floats, outside: Floats) -> tuple[float, float]:
 
 def weights(options: argparse.Namespace) -> Found:
     settings = AuditConfig.from_words(
-        adversary="chosen-weights", claim={"epsilon": 10.0}, data="mnist", records=1000,
+        adversary="chosen-weights", claim={"epsilon": 10.0}, data="mnist", max_records=1000,
         model="conv-16-32", trials=options.trials, seed=3, device=options.device,
         memory=options.memory,
         training={"steps": 100, "learning_rate": options.rate, "clip_norm": 1.0},
@@ -166,7 +168,8 @@ def alarms(options: argparse.Namespace) -> Found:
         claim = None
         for seed in range(200):
             settings = AuditConfig.from_words(
-                adversary=adversary, claim={"epsilon": 4.0}, data="digits", records=20, trials=500,
+                adversary=adversary, claim={"epsilon": 4.0}, data="digits", max_records=20,
+                trials=500,
                 seed=10_000 + seed, training={"steps": 10, "sample_rate": rate},
                 device=options.device, memory=options.memory,
             )  # fmt: skip

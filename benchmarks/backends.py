@@ -39,14 +39,14 @@ from dprime.attack import AttackTarget, EngineTrainer, adversary_named
 from dprime.audit.config import blocks_of
 from dprime.audit.game import Game
 from dprime.data import Dataset
-from dprime.runs.backends import Backend, Here, Processes, Ray
+from dprime.runs.backends import Backend, Local, Processes, Ray
 from dprime.runs.run import Run
 from dprime.runs.runner import execute
 from dprime.train import Compute, TrainingConfig
 from dprime.train.models import model_named
 
 SHORT = (
-    "audit", "--data", "digits", "--records", "20", "--steps", "1", "--noise-multiplier", "4",
+    "audit", "--data", "digits", "--max-records", "20", "--steps", "1", "--noise-multiplier", "4",
     "--trials", "50000", "--block", "500", "--seed", "8",
 )  # fmt: skip
 
@@ -124,7 +124,7 @@ def _speed() -> dict[str, Any]:
     blocks = 100
     game = _game(*size, trials=block * blocks // 2, block=block)
     backends: dict[str, Backend] = {
-        "here": Here(), "processes": Processes(2), "ray": Ray(),
+        "here": Local(), "processes": Processes(2), "ray": Ray(),
     }  # fmt: skip
     rates = {name: _played(game, backend) for name, backend in backends.items()}
     ratios = {name: rates[name] / rates["here"] for name in ("processes", "ray")}
@@ -135,7 +135,7 @@ def _played(game: Game, backend: Backend) -> float:
     with _store(blocks_of(game.trials, game.block)) as store:
         start = time.perf_counter()
         execute(store, game, backend=backend)
-        return store.state().trials / (time.perf_counter() - start)
+        return store.state().total_trials / (time.perf_counter() - start)
 
 
 @contextlib.contextmanager
@@ -162,7 +162,7 @@ class OneSecond:
 def _overhead() -> dict[str, float]:
     """Seconds that a backend with one worker adds to a block, the median of twenty."""
     found = {}
-    for name, backend in (("here", Here()), ("processes", Processes(1)), ("ray", Ray())):
+    for name, backend in (("here", Local()), ("processes", Processes(1)), ("ray", Ray())):
         ends: list[float] = []
         with _store(21) as store:
 
@@ -181,7 +181,7 @@ def _large() -> dict[str, float]:
     """A run of 100,000 trials: killed in the middle, taken up, and asked again."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.run"
-        process = _command(*SHORT, "--out", str(path))
+        process = _command(*SHORT, "--run", str(path))
         while not path.exists() or _done(path) < 100:
             time.sleep(0.2)
         process.kill()
@@ -198,7 +198,7 @@ def _large() -> dict[str, float]:
         _command("resume", str(path)).wait()
         again = time.perf_counter() - start
         with Run.open(path) as store:
-            trials = store.state().trials
+            trials = store.state().total_trials
         return {
             "trials": trials, "megabytes": path.stat().st_size / 1e6,
             "until_next_block_seconds": first, "answer_again_seconds": again,

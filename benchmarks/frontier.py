@@ -99,7 +99,7 @@ def _run(name: str, precision: float, options: argparse.Namespace) -> dict[str, 
     epochs = options.epochs or setting.epochs
     made = plan(
         precision, pool_size=len(data.train), batch_size=setting.batch, epochs=epochs,
-        probabilities=options.pi,
+        sampling_probabilities=options.pi,
     )  # fmt: skip
     start = time.perf_counter()
     found = frontier(

@@ -409,7 +409,7 @@ def audits() -> Values:
 
 def card() -> Values:
     """Of a small audit by plain settings, without times and versions."""
-    given = {"claim": {"epsilon": 4.0}, "records": 8, "trials": 100, "training": {"steps": 2}}
+    given = {"claim": {"epsilon": 4.0}, "max_records": 8, "trials": 100, "training": {"steps": 2}}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "golden.run"
         api.begin(api.AuditConfig.from_words(**given, seed=1), path, progress=False)
@@ -459,7 +459,9 @@ def inference() -> Values:
 
 
 def frontier() -> Values:
-    plan = api.plan_pool(0.7, pool_size=240, batch_size=20, epochs=2, probabilities=[0.2, 0.5, 0.6])
+    plan = api.plan_pool(
+        0.7, pool_size=240, batch_size=20, epochs=2, sampling_probabilities=[0.2, 0.5, 0.6]
+    )
     data = api.Split(clouds(240, 1), clouds(101, 2))
     made = api.frontier(
         plan, data, network("linear", data.train), learning_rate=[0.2, 1.0], clip_norm=1.0,

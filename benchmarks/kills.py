@@ -21,7 +21,7 @@ from typing import Any
 from dprime.runs.run import Run
 
 AUDIT = (
-    "audit", "--epsilon", "4", "--records", "50", "--trials", "2000", "--block", "40",
+    "audit", "--epsilon", "4", "--max-records", "50", "--trials", "2000", "--block", "40",
     "--seed", "9", "--steps", "800",
 )  # fmt: skip
 
@@ -44,13 +44,13 @@ def main() -> None:
 def _measure(folder: Path, kills: int) -> dict[str, Any]:
     calm, killed = folder / "calm.run", folder / "killed.run"
     start = time.perf_counter()
-    _command(*AUDIT, "--out", str(calm)).wait()
+    _command(*AUDIT, "--run", str(calm)).wait()
     undisturbed = time.perf_counter() - start
     rng = random.Random(1)
     done: list[int] = []
     lost = early = 0
     starts = 1
-    process = _command(*AUDIT, "--out", str(killed))
+    process = _command(*AUDIT, "--run", str(killed))
     for _ in range(kills):
         time.sleep(rng.uniform(0.0, LONGEST))
         ended = process.poll() is not None
@@ -64,7 +64,7 @@ def _measure(folder: Path, kills: int) -> dict[str, Any]:
             process = _command("resume", str(killed))
         else:
             early += 1
-            process = _command(*AUDIT, "--out", str(killed))
+            process = _command(*AUDIT, "--run", str(killed))
         starts += 1
         if ended:
             break

@@ -90,7 +90,7 @@ SMOKE = """\
 adversary = "di"
 metric = "advantage"
 data = "digits"
-records = 40
+max_records = 40
 [training]
 steps = 3
 learning_rate = 0.005
@@ -250,7 +250,7 @@ def audits_of(case: Case) -> str:
 def audited(scale: Scale, file: Path, folder: Path, trials: int) -> Audits:
     """What `dprime audit` says of each, by name."""
     command = [
-        sys.executable, "-m", "dprime", "audit", str(file), "--json", "--out", str(folder),
+        sys.executable, "-m", "dprime", "audit", str(file), "--json", "--run", str(folder),
         "--trials", str(trials), "--device", scale.device, "--memory", str(scale.memory),
         "--seed", str(scale.seed),
     ]  # fmt: skip

@@ -24,7 +24,7 @@ after it to add. As long as these two were judged by how steps lowered the loss,
 expected to add to the third; this row was changed with the judging, when results were known. The
 files
 `mnist.toml`, `cifar10.toml` and `location30.toml` in `papers/nasr` also play one ε from the command
-line: `dprime audit papers/nasr/mnist.toml --epsilon 4 --out mnist-4`.
+line: `dprime audit papers/nasr/mnist.toml --epsilon 4 --run mnist-4`.
 """,
     left_out="all but the beginning of the paper is not at hand",
     scripts=("section3", "mnist", "cifar10", "location30"),

@@ -297,7 +297,7 @@ def file_values(data: str, scale: Scale) -> dict[str, Any]:
         values["model"] = "linear"
         steps = scale.pick(3, 10, None)
         values["training"] = {"steps": steps, "learning_rate": 0.5, "clip_norm": 1.0}
-        values["records"] = scale.pick(20, 50, None)
+        values["max_records"] = scale.pick(20, 50, None)
     return values
 
 

@@ -150,7 +150,8 @@ def _found(
     plans = {
         bound: plan(
             float(bound), pool_size=len(part.train), batch_size=chosen.batch,
-            epochs=chosen.epochs, probabilities=[p for p in chosen.priors if p < float(bound)],
+            epochs=chosen.epochs,
+            sampling_probabilities=[p for p in chosen.priors if p < float(bound)],
         )
         for bound in bounds
     }  # fmt: skip

@@ -46,7 +46,7 @@ class Consequences:
 def consequences(
     mechanism: Mechanism,
     *,
-    prior: float | None = None,
+    sampling_probability: float | None = None,
     deniability: float = 0.8,
     output_probability: float | None = 0.01,
     min_tpr: float = 0.01,
@@ -55,7 +55,7 @@ def consequences(
 ) -> Consequences:
     """What follows from a mechanism's certified curve for deletion, reconstruction and loss.
 
-    `prior` is the probability with which each record of the pool was trained on: that of a
+    `sampling_probability` is that with which each record of the pool was trained on: that of a
     `PoolSampled`, or given with another mechanism. The deletion capacity holds for what a model
     shows with at least `output_probability` where none of the records was used; None, for all that
     it may show, needs a pure ε. Attacks reconstruct the record in at least `min_tpr` of the
@@ -68,13 +68,18 @@ def consequences(
     (54, 0.006)
     """
     if not isinstance(mechanism, PoolSampled):
-        if prior is None:
+        if sampling_probability is None:
             remedy = "give the share of the pool that was trained on, such as 0.1"
-            raise validate.invalid_input("prior", "missing", "given", remedy)
-        mechanism = PoolSampled(mechanism, validate.inner_probability("prior", prior, example=0.1))
-    elif prior is not None:
-        remedy = "the pool's own probability is the prior"
-        raise validate.invalid_value("prior", prior, "left out for a pool", remedy)
+            raise validate.invalid_input("sampling_probability", "missing", "given", remedy)
+        share = validate.inner_probability(
+            "sampling_probability", sampling_probability, example=0.1
+        )
+        mechanism = PoolSampled(mechanism, share)
+    elif sampling_probability is not None:
+        remedy = "the pool has its own"
+        raise validate.invalid_value(
+            "sampling_probability", sampling_probability, "left out for a pool", remedy
+        )
     curve = mechanism.curve(DEFAULT_ADJACENCY)
     trust = {"prior": mechanism.prior, "min_tpr": min_tpr}
     negative = {"prior": mechanism.least_prior, "min_tnr": min_tnr}

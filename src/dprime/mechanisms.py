@@ -23,7 +23,7 @@ from dprime import privacy_loss, validate
 from dprime._lazy import load
 from dprime.composition import PrivacyLosses, Shuffled
 from dprime.curve import TradeOff
-from dprime.parameters import NOISE, RATE, STEPS, Checked, Search, checked, option, steps_in_pass
+from dprime.parameters import NOISE, RATE, STEPS, Checked, Search, checked, parameter, steps_in_pass
 from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError
 
 Adjacency = Literal["add-remove", "replace", "zero-out"]
@@ -184,10 +184,10 @@ class DPSGD(Mechanism):
     noise_multiplier: float | None = field(default=None, metadata=NOISE)
     sample_rate: float | None = field(default=None, metadata=RATE)
     steps: int | None = field(default=None, metadata=STEPS)
-    sampling: Sampling = option(
+    sampling: Sampling = parameter(
         "poisson", partial(validate.one_of, options=SAMPLINGS), kw_only=True
     )
-    public_size: bool = option(False, _either, kw_only=True)
+    public_size: bool = parameter(False, _either, kw_only=True)
 
     def __repr__(self) -> str:
         shown = [f"{name}={value!r}" for name, value in vars(self).items() if value is not False]
@@ -321,10 +321,10 @@ class PoolSampled(Mechanism):
     """
 
     training: Mechanism = field(metadata=checked(_mechanism))
-    probability: float | None = option(
+    probability: float | None = parameter(
         None, validate.inner_probability, search=Search(1e-300, 1.0, rises=True)
     )
-    least: float | None = option(None, validate.inner_probability)
+    least: float | None = parameter(None, validate.inner_probability)
 
     def check_together(self) -> None:
         if isinstance(self.training, PoolSampled):

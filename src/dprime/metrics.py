@@ -14,16 +14,19 @@ from types import MappingProxyType
 
 from dprime import validate
 from dprime.curve import Kind, TradeOff, TradeOffMetrics
-from dprime.registry import METRICS, At, Condition, Metric, Observation
+from dprime.options import DECLARED
+from dprime.registry import METRICS, At, Metric, Observation
 from dprime.text import Ceiling, Floor, Given, round_down, round_up
 
 BLIND = TradeOff.gaussian(0.0)  # the curve of an attacker who guesses
 
-OPTIONS: dict[str, Condition] = {}  # the conditions of a profile, by what they are called there
-
-for _metric in METRICS.values():
-    for _name, _condition in _metric.conditions.items() if _metric.listed else ():
-        OPTIONS.setdefault(_metric.option(_name), _condition)
+_LISTED = {
+    name: condition.default
+    for metric in METRICS.values()
+    for name, condition in (metric.conditions.items() if metric.listed else ())
+}
+CONDITIONS = tuple(DECLARED[name].here(DECLARED[name].default or _LISTED[name]) for name in _LISTED)
+"""The conditions of a profile, as options."""
 
 TARGETS = tuple(metric.name for metric in METRICS.values() if metric.example is not None)
 """The metrics that `choose` can keep below a ceiling."""
@@ -110,7 +113,7 @@ class Reading:
 
     def value(self, curve: TradeOffMetrics) -> float:
         read = self.metric.read or getattr(TradeOffMetrics, self.name)
-        return float(read(curve, **self.conditions))
+        return float(read(curve, *self.conditions.values()))
 
     def of(self, curve: TradeOffMetrics) -> MetricValue:
         return self.valued(self.value(curve), curve.kind)
@@ -169,13 +172,13 @@ def profile(**conditions: float | None) -> tuple[Reading, ...]:
     """
     given = {name: value for name, value in conditions.items() if value is not None}
     for name, value in given.items():
-        if name not in OPTIONS:
-            remedy = f"the conditions are {', '.join(OPTIONS)}"
+        if name not in _LISTED:
+            remedy = f"the conditions are {', '.join(_LISTED)}"
             raise validate.invalid_value(name, value, "left out", remedy)
     readings = []
     for metric in METRICS.values():
         at = {
-            name: given.get(metric.option(name), condition.default)
+            name: given.get(name, condition.default)
             for name, condition in metric.conditions.items()
         }
         known = {name: value for name, value in at.items() if value is not None}
@@ -185,9 +188,9 @@ def profile(**conditions: float | None) -> tuple[Reading, ...]:
 
 
 def conditions_of(readings: Iterable[Reading]) -> dict[str, float]:
-    """The conditions of a profile by their options, as `profile` takes them."""
+    """The conditions of a profile, as `profile` takes them."""
     return {
-        reading.metric.option(name): value
+        name: value
         for reading in reversed([*readings])
         for name, value in reading.conditions.items()
     }

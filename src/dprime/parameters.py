@@ -1,6 +1,6 @@
 """Parameters, how each is checked, and where `choose` looks for it.
 
-A field of a `Checked` dataclass says both with `field(metadata=checked(...))` or `option(...)`.
+A field of a `Checked` dataclass says both with `field(metadata=checked(...))` or `parameter(...)`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,9 @@ def checked(check: Check, search: Search | None = None) -> dict[str, Any]:
     return {"check": check, **({"search": search} if search else {})}
 
 
-def option(
-    default: Any, check: Check, help_text: str = "", *, search: Search | None = None, **more: Any
-) -> Any:
-    """A field with a default and a check; one with a help text is an option of a command too."""
-    return field(default=default, metadata=checked(check, search) | {"help": help_text}, **more)
+def parameter(default: Any, check: Check, *, search: Search | None = None, **more: Any) -> Any:
+    """A field with a default and a check."""
+    return field(default=default, metadata=checked(check, search), **more)
 
 
 class Checked:

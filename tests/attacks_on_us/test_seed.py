@@ -102,7 +102,7 @@ class Watching(Observer):
 def audited(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "a.run"
     settings = AuditConfig.from_words(
-        records=6, trials=20, claim={"epsilon": 4.0}, training={"steps": 2}, metric="advantage",
+        max_records=6, trials=20, claim={"epsilon": 4.0}, training={"steps": 2}, metric="advantage",
         seed=SECRET,
     )  # fmt: skip
     return settings, begin(settings, path, progress=False), path

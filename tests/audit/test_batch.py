@@ -7,7 +7,7 @@ from dprime.audit.words import seed_in
 from dprime.runs.run import Run
 from refusals import refuses
 
-COMMON = {"records": 8, "trials": 6, "training": {"steps": 2, "clip_norm": 2.0}}
+COMMON = {"max_records": 8, "trials": 6, "training": {"steps": 2, "clip_norm": 2.0}}
 
 
 def configs(**own):

@@ -51,8 +51,8 @@ def asked(**options):
 
 test_options_are_checked = refuses(
     {
-        "records be at least 1": asked(records=0),
-        "records be a whole number": asked(records=1.5),
+        "dataset_size be at least 1": asked(dataset_size=0),
+        "dataset_size be a whole number": asked(dataset_size=1.5),
         "delta be strictly": asked(delta=0),
         "delta be strictly between": asked(delta=1),
     }

@@ -17,7 +17,7 @@ from dprime.monitor.tails import NoiseTails
 from refusals import refuses
 
 RUN = {"noise_multiplier": 1.1, "sample_rate": 0.01, "steps": 100}
-LIKE_OPACUS = {"noise_multiplier": 1.1, "batch_size": 256, "records": 60_000, "epochs": 10}
+LIKE_OPACUS = {"noise_multiplier": 1.1, "batch_size": 256, "dataset_size": 60_000, "epochs": 10}
 
 
 def codes(report):
@@ -37,13 +37,13 @@ def described(**more):
     ("more", "expected"),
     [
         ({}, []),
-        ({"delta": 1e-5, "records": 60_000, "max_grad_norm": 1.0, "sampling": "poisson"}, []),
+        ({"delta": 1e-5, "dataset_size": 60_000, "max_grad_norm": 1.0, "sampling": "poisson"}, []),
         ({"sampling": "shuffle"}, ["DP101"]),
         ({"sampling": "fixed-size"}, ["DP101"]),
         ({"max_grad_norm": 1e3}, ["DP307"]),
         ({"max_grad_norm": float("inf")}, ["DP307"]),
         ({"noise_multiplier": 0}, ["DP408"]),
-        ({"delta": 1e-4, "records": 60_000}, ["DP501"]),
+        ({"delta": 1e-4, "dataset_size": 60_000}, ["DP501"]),
         ({"delta": 1e-2}, ["DP502"]),
         ({"tuning_runs": 7}, ["DP601"]),
     ],
@@ -60,12 +60,12 @@ def test_the_risk_is_that_of_the_core(tmp_path):
     path.write_text(json.dumps(LIKE_OPACUS))
     report = check(path)
     assert risk(report).mechanism == DPSGD(1.1, 256 / 60_000, 2350)
-    assert report.unclear[0].startswith("The rate is batch_size/records")
+    assert report.unclear[0].startswith("The rate is batch_size/dataset_size")
     path.write_text(json.dumps(LIKE_OPACUS | {"library": "opacus"}))
     report = check(path)
     assert risk(report).mechanism == DPSGD(1.1, 1 / 235, 2350)
     assert report.unclear[0].startswith("The rate is one over the number of batches")
-    assert risk(check(path, records=1000)).mechanism == DPSGD(1.1, 1 / 4, 40)
+    assert risk(check(path, dataset_size=1000)).mechanism == DPSGD(1.1, 1 / 4, 40)
     shuffled = risk(described(sampling="shuffle"))
     assert (shuffled.adjacency, shuffled.mechanism.sampling) == ("replace", "shuffle")
     one, all_runs = described(tuning_runs=7).reading.risks
@@ -81,7 +81,7 @@ def test_every_run_of_shuffled_batches_begins_a_pass():
 
 def test_a_last_batch_that_is_left_out_makes_more_passes():
     """99 of 100 records in each step: every step is a pass of its own."""
-    run = {"noise_multiplier": 4.0, "batch_size": 99, "records": 100, "sampling": "shuffle"}
+    run = {"noise_multiplier": 4.0, "batch_size": 99, "dataset_size": 100, "sampling": "shuffle"}
     whole = DPSGD(4.0, 0.99, 20, sampling="shuffle").curve("replace").advantage()
     for more, passes in (({}, 20), ({"drop_last": True}, 20), ({"drop_last": False}, 10)):
         report = check_description("run.json", run | {"steps": 20} | more)
@@ -102,9 +102,9 @@ test_a_bad_description_is_refused = refuses(
         "key in run.json be one of": bad({"noise": 1}),
         "noise_multiplier be given": bad({"steps": 3}),
         "Exactly one of sample_rate, batch_size": bad(ONE),
-        "records be given": bad(ONE | {"batch_size": 3}),
+        "dataset_size be given": bad(ONE | {"batch_size": 3}),
         "Exactly one of steps, epochs": bad({"noise_multiplier": 1, "sample_rate": 0.1}),
-        "batch_size be at most the number of": bad(ONE | {"batch_size": 70, "records": 60}),
+        "batch_size be at most the number of": bad(ONE | {"batch_size": 70, "dataset_size": 60}),
         "drop_last be true or": bad(LIKE_OPACUS | {"library": "opacus", "drop_last": "yes"}),
         "library be one of": bad(RUN | {"library": "keras"}),
         "sampling be one of": bad(RUN | {"sampling": "magic"}),
@@ -254,7 +254,7 @@ def test_a_monitor_s_state_is_read(tmp_path):
     torch.save(state(STEPS), path)
     assert codes(check(path)) == []
     assert risk(check(path)).mechanism == DPSGD(1.0, 0.01, 50)
-    assert codes(check(path, records=10, delta=0.5)) == ["DP501"]
+    assert codes(check(path, dataset_size=10, delta=0.5)) == ["DP501"]
     torch.save(state(STEPS) | {"warnings": ["Look here."]}, path)
     assert check(path).unclear == ("The monitor warned: Look here.", TAILS_UNKNOWN)
     assert "attach dprime.monitor" not in check(path).summary()

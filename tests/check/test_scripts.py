@@ -111,8 +111,8 @@ def test_it_is_found_wherever_the_layer_is_but_in_the_private_model_alone(examin
 
 def test_delta_is_held_against_the_number_of_records(examine):
     asked = f"{USUAL}engine.get_epsilon({{}})"
-    assert codes(examine(asked.format("1e-5"), records=200_000)) == ["DP501"]
-    assert codes(examine(asked.format("1e-3"), records=50)) == ["DP502"]
+    assert codes(examine(asked.format("1e-5"), dataset_size=200_000)) == ["DP501"]
+    assert codes(examine(asked.format("1e-3"), dataset_size=50)) == ["DP502"]
 
 
 UNCLEAR = {

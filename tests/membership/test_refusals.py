@@ -89,9 +89,12 @@ test_bad_input_is_refused_by_its_name = refuses([
     ("models", lambda: Cohort.of(TRAINER, 0, seed=1)),
     ("probability", lambda: Cohort.of(TRAINER, 2, 1.0, seed=1)),
     ("precision", lambda: planned(precision=1.0)),
-    ("probability", lambda: planned(probabilities=[0.3, 0.731])),  # the target: no noise meets it
-    ("probability", lambda: planned(probabilities=[0.01])),  # less than a batch
-    ("probabilities", lambda: planned(probabilities=[])),
+    (
+        "sampling_probability",
+        lambda: planned(sampling_probabilities=[0.3, 0.731]),
+    ),  # the target: no noise meets it
+    ("sampling_probabilities", lambda: planned(sampling_probabilities=[0.01])),  # less than a batch
+    ("sampling_probabilities", lambda: planned(sampling_probabilities=[])),
     ("precision", lambda: planned(pool_size=1200)),  # below the least π that leaves a batch
     ("batch_size", lambda: planned(batch_size=0)),
     ("batch", lambda: planned(pool_size=1000)),
@@ -103,7 +106,7 @@ test_bad_input_is_refused_by_its_name = refuses([
     ("targets", lambda: inferred(targets=1)),
     ("records", lambda: inferred(records=81)),
     ("shadow models", lambda: inferred(shadows=1)),
-    ("probabilities", lambda: inferred(probabilities=[1.0])),
-    ("the number of probabilities", lambda: inferred(probabilities=[])),
+    ("sampling_probabilities", lambda: inferred(sampling_probabilities=[1.0])),
+    ("the number of sampling_probabilities", lambda: inferred(sampling_probabilities=[])),
     ("min_tpr", lambda: inferred(min_tpr=0.2)),
 ])  # fmt: skip

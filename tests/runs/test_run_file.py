@@ -223,7 +223,7 @@ def test_a_full_disk_loses_nothing(path, run):
     assert run.done() == [0]
     run.finish(1, scores(1, trials=100_000), seconds=1.0)
     with Run.open(path) as opened:
-        assert opened.state().trials == 100_004
+        assert opened.state().total_trials == 100_004
 
 
 GROW = """

@@ -72,7 +72,7 @@ class OneAttribute(Adversary):
             wanted, remedy = "private for attribute", "give a noise_multiplier and a clip_norm"
             raise validate.invalid_input("training", "without noise", wanted, remedy)
         if target.adjacency != "replace":
-            remedy = 'give adjacency="replace" (--adjacency replace)'
+            remedy = 'give adjacency="replace"'
             wanted = "replace for attribute, where the record is there with one value or another"
             raise validate.invalid_value("adjacency", target.adjacency, wanted, remedy)
         if target.dataset.records.ndim != 2:

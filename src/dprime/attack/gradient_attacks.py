@@ -26,7 +26,7 @@ from dprime.attack.adversary import Adversary, AttackTarget, label_options
 from dprime.attack.game import Attack
 from dprime.attack.scorers import CanaryProjection, ExpectedUpdate, RecordProjection
 from dprime.data.dataset import Dataset
-from dprime.parameters import option
+from dprime.parameters import parameter
 from dprime.train import CanaryGradient, EngineContext, Observer, Step, StepContext, TrainingData
 from dprime.train.batches import Records
 from dprime.train.losses import per_trial
@@ -158,8 +158,8 @@ class AdaptivePoisoning(Adversary):
     sees = "updates"
     title = "adaptive poisoning"
 
-    pgd_steps: int = option(3, partial(validate.whole, least=0))
-    size: float = option(0.3, validate.positive)
+    pgd_steps: int = parameter(3, partial(validate.whole, least=0))
+    size: float = parameter(0.3, validate.positive)
 
     def craft(self, target: AttackTarget) -> Attack:
         target.engine(self.name)
@@ -192,8 +192,8 @@ class Gradient(Adversary):
     sees = "updates"
     title = "gradient attack"
 
-    shadows: int = option(4, validate.whole)
-    share: float = option(0.01, validate.rate)
+    shadows: int = parameter(4, validate.whole)
+    share: float = parameter(0.01, validate.rate)
 
     def craft(self, target: AttackTarget) -> Attack:
         engine = target.engine(self.name)
@@ -221,7 +221,7 @@ class CopiedRecord(Adversary):
     where: ClassVar[str]
     """How the gradient lies to the others', in words."""
 
-    copies: int | None = option(None, validate.whole)
+    copies: int | None = parameter(None, validate.whole)
 
     def craft(self, target: AttackTarget) -> Attack:
         engine, dataset = target.engine(self.name), target.dataset

@@ -30,7 +30,7 @@ from dprime.attack.adversary import Adversary, AttackTarget, label_options, like
 from dprime.attack.game import Attack, Probes
 from dprime.attack.scorers import FinalLoss, Likelihood, RecordProjection
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
-from dprime.parameters import option
+from dprime.parameters import parameter
 from dprime.train import Adam, TrainingConfig, TrainingData, evaluate
 from dprime.train.data import joined
 
@@ -93,8 +93,8 @@ class ChosenWeights(Adversary):
     sees = "model"
     title = "chosen initial weights"
 
-    steps: int = option(500, validate.whole)
-    learning_rate: float = option(0.005, validate.positive)
+    steps: int = parameter(500, validate.whole)
+    learning_rate: float = parameter(0.005, validate.positive)
 
     def craft(self, target: AttackTarget) -> Attack:
         engine, dataset = target.engine(self.name), target.dataset
@@ -188,8 +188,8 @@ def gap(first: Numbers, second: Numbers, diverged_score: float = -np.inf) -> flo
 class Poisoning(Adversary):
     """An adversary that makes its record with `shadows` models in each world of every candidate."""
 
-    shadows: int = option(50, validate.whole)
-    outliers: int = option(3, validate.whole)
+    shadows: int = parameter(50, validate.whole)
+    outliers: int = parameter(3, validate.whole)
 
     def best(self, target: AttackTarget) -> Judged:
         """The best candidate, by shadow models of both worlds.

@@ -35,12 +35,12 @@ from dprime.audit.conclude import bound_of, check_seeded, conclude, scores_of
 from dprime.audit.config import BLOCKS, AuditConfig
 from dprime.audit.game import Game
 from dprime.audit.record import AuditRecord, record_of
-from dprime.audit.words import check_names
 from dprime.data import Dataset, Split, load
 from dprime.data.arrays import at_most
 from dprime.data.devices import device_named
 from dprime.mechanisms import DPSGD, Mechanism
 from dprime.metrics import Reading
+from dprime.option import check_names
 from dprime.plain import to_json
 from dprime.runs import run_file
 from dprime.runs.backends.base import Backend
@@ -58,7 +58,7 @@ Floats = NDArray[np.float64]
 
 OPTIONS = (
     *("trials", "block", "criterion", "method", "confidence"),
-    *("delta", "belief", "belief_prior", "assume"),
+    *("delta", "belief_level", "belief_prior", "assume"),
 )
 """What an audit of objects may be asked, as `AuditConfig` has it."""
 
@@ -109,7 +109,7 @@ def resume(
         if config.in_python:
             remedy = (
                 "call dprime.audit.audit again with the same path, or dprime audit with the "
-                f"options that describe it and --out {run.path.name}"
+                f"options that describe it and --run {run.path.name}"
             )
             shown = "one that was begun in Python, with objects that have no name"
             raise validate.invalid_input("run", shown, "begun by dprime audit", remedy)
@@ -127,8 +127,8 @@ def target_of(config: AuditConfig, split: Split | None = None) -> AttackTarget:
     split = split or load(config.data, config.data_dir)
     dataset = split.train
     device_named(config.device)
-    if config.records is not None:
-        dataset = dataset.take(range(at_most("records", config.records, len(dataset))))
+    if config.max_records is not None:
+        dataset = dataset.take(range(at_most("max_records", config.max_records, len(dataset))))
     if config.record is not None:
         check_record(config.record, len(dataset))
     target = AttackTarget(
@@ -201,7 +201,7 @@ def audit(
     path is that of a run with the same configuration, the audit goes on with what is left; without
     one nothing is kept. Backends such as `Processes()` give the same scores. A bar is shown for
     long work on a terminal, or as `progress` says. Options are trials, block, criterion, method,
-    confidence, delta, belief, belief_prior and assume, as `AuditConfig` has them.
+    confidence, delta, belief_level, belief_prior and assume, as `AuditConfig` has them.
 
     >>> from dprime.data import load
     >>> from dprime.attack import EngineTrainer
@@ -240,7 +240,7 @@ def _of_objects(config: AuditConfig, attacker: Adversary, target: AttackTarget) 
         config,
         options=json.loads(options),
         data=target.dataset.name,
-        records=len(target.dataset),
+        max_records=len(target.dataset),
         data_dir=None,
         model="",
         trainer=target.trainer.describe(),
@@ -319,7 +319,7 @@ def _watcher(
     metric = Reading("advantage") if config.criterion == "curve" else config.criterion
     allowed = metric.value(config.curve)
     scores: list[tuple[Floats, Floats]] = []
-    read, done = 0, run.state().trials
+    read, done = 0, run.state().total_trials
     advance(done)
 
     def words() -> str:
@@ -336,9 +336,9 @@ def _watcher(
 
     def on_block(_: int, state: State) -> None:
         nonlocal done
-        if done < SEEDED_AFTER <= state.trials:
+        if done < SEEDED_AFTER <= state.total_trials:
             check_seeded(target, *scores_of(run.arrays()))
-        advance(state.trials - done, words)
-        done = state.trials
+        advance(state.total_trials - done, words)
+        done = state.total_trials
 
     return on_block

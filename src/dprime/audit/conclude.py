@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from dprime import validate
 from dprime.attack import Adversary, AttackTarget
 from dprime.audit.claim import beside_claim, certified_epsilon
-from dprime.audit.config import OF_NOISE, AuditConfig
+from dprime.audit.config import AuditConfig
 from dprime.audit.estimators import FOR_TRIALS, Estimator
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.identifiability import Identifiability, identify
 from dprime.audit.lower import lower_bound
 from dprime.audit.record import Measured
 from dprime.audit.verdict import Verdict, judge
+from dprime.audit.words import OF_NOISE
 from dprime.curve import TradeOffMetrics
 from dprime.metrics import Reading, risk_profile
 from dprime.plain import to_json
@@ -141,7 +142,7 @@ def _sentence(
     verdict: Verdict, run: Run, diverged: int, caveats: Sequence[str], label: str | None
 ) -> str:
     state = run.state()
-    words = f"{verdict.sentence} It rests on {state.trials:,} trials"
+    words = f"{verdict.sentence} It rests on {state.total_trials:,} trials"
     if state.failed:
         words += (
             f"; {state.failed} of {state.blocks} blocks failed and count against the "
@@ -218,7 +219,7 @@ def _identified(
         delta=config.delta,
         noise=None if sampled else noise,
         sensitivities=None if sampled else sensitivities,
-        belief=config.belief,
+        belief=config.belief_level,
         prior=config.belief_prior,
         confidence=config.confidence,
     )

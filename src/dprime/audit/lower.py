@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -11,8 +12,12 @@ from dprime.audit.estimators import ESTIMATORS, Estimator, LowerBound
 from dprime.audit.estimators.base import ASSUMABLE
 from dprime.audit.scores import Scores
 from dprime.metrics import Reading, audited
+from dprime.plain import to_json
 
 USUAL_METHOD = "band"  # of audit, plan and bound: the whole curve, no assumption
+
+SHOWN = ("advantage", "tpr", "precision")
+"""Metrics that are read off the curve of scores beside its ε."""
 
 
 def lower_bound(
@@ -60,3 +65,19 @@ def lower_bound(
     bound = method.bound(scores, metric, epsilon.conditions["delta"], confidence, seed)
     usual = ESTIMATORS.get(method.name)
     return replace(bound, accepted=assume, usual=usual is not None and method == usual())
+
+
+def readings(found: LowerBound) -> list[tuple[Reading, float]]:
+    """What else a bound on a whole curve shows, each at its usual conditions."""
+    metrics = [Reading(name) for name in SHOWN] if found.curve is not None else []
+    return [(metric, found.value(metric)) for metric in metrics]
+
+
+def bound_json(found: LowerBound) -> dict[str, Any]:
+    """A bound as JSON values."""
+    kept = ("epsilon", "delta", "confidence", "trials", "counted", "assumption", "objection")
+    shown: dict[str, Any] = to_json({name: getattr(found, name) for name in kept})
+    shown |= {"decides": found.decides, "kind": "lower bound", "sentence": found.sentence()}
+    for metric, value in readings(found):
+        shown[metric.name] = {"value": value, **metric.conditions}
+    return shown

@@ -61,21 +61,21 @@ _level = limited(validate.inner_probability, "give a probability such as 0.9", l
 class AuditPlan:
     """How many trials a world an audit needs, for an attacker whose Gaussian curve has `d_prime`.
 
-    `target` is what the bound should reach: the share `reach` of `claimed`, counted from blind
-    guessing; "curve" has none of these. `strength` is the attacker's d′ over the most that keeps
-    the claim. So many `trials` show the target with this `power`, or for the curve refute the
+    `target` is what the bound should reach: the `fraction_of_claim` of `claimed`, counted from
+    blind guessing; "curve" has none of these. `strength` is the attacker's d′ over the most that
+    keeps the claim. So many `trials` show the target with this `power`, or for the curve refute the
     claim; `refuting` ones show more than the claim allows, for a `strength` above 1; no valid bound
     reaches the target with fewer than `least`. A number of trials is None where it does not apply,
     and where a billion are too few.
     """
 
-    metric: Criterion
+    criterion: Criterion
     claimed: float | None
     target: float | None
     method: str
     confidence: float
     power: float
-    reach: float | None
+    fraction_of_claim: float | None
     strength: float
     d_prime: float
     trials: int | None
@@ -92,12 +92,13 @@ class AuditPlan:
             return f"With {trials:,} trials a world, {bound} {does}."
 
         parts = []
-        if isinstance(self.metric, Reading) and self.claimed and self.target and self.reach:
-            by = self.metric.phrase.partition(" ")[2]
-            goal = f"{self.metric.phrase} of at least {round_down(self.target)}"
-            share = f"{100 * self.reach:g} % of what is claimed ({round_down(self.claimed)})"
+        share = self.fraction_of_claim
+        if isinstance(self.criterion, Reading) and self.claimed and self.target and share:
+            by = self.criterion.phrase.partition(" ")[2]
+            goal = f"{self.criterion.phrase} of at least {round_down(self.target)}"
+            part = f"{100 * share:g} % of what is claimed ({round_down(self.claimed)})"
             never = f"let the {self.method} bound show {goal}"
-            parts.append(with_trials(self.trials, never, f"shows {goal}, {share}, {often}"))
+            parts.append(with_trials(self.trials, never, f"shows {goal}, {part}, {often}"))
         if self.strength > 1:
             never = f"refute the claim so often by {by}"
             does = f"refutes the claim {often}, judged by {by}"
@@ -116,18 +117,18 @@ def plan(
     claim: TradeOff,
     *,
     strength: float | None = None,
-    metric: Criterion = "curve",
+    criterion: Criterion = "curve",
     confidence: float = 0.95,
     method: str = USUAL_METHOD,
     power: float = POWER,
-    reach: float = 0.85,
+    fraction_of_claim: float = 0.85,
 ) -> AuditPlan:
     """How many trials a world a bound needs to come near a certified claim, or to refute it.
 
     The `strength` is the attacker's true d′ over the most with which a Gaussian one keeps the
     claim; 2 for the curve and 1 for a metric unless given. Above 1 the claim is false. Judged by a
     `Reading`, or "curve" for all of it, the bound should reach its target with probability `power`:
-    the share `reach` of the claimed value, counted from what blind guessing has.
+    the `fraction_of_claim` of the claimed value, counted from what blind guessing has.
 
     The number for the Gaussian method is exact, and allows for the 5 % of Gaussian scores to which
     its own test objects; the others rest on drawn ranks and are good to a tenth. A Gaussian bound
@@ -136,31 +137,34 @@ def plan(
     >>> claim = TradeOff.gaussian(0.26805)  # ε = 1 at δ = 1e-5
     >>> plan(claim).trials
     870
-    >>> plan(claim, metric=Reading("epsilon"), method="gaussian").trials
+    >>> plan(claim, criterion=Reading("epsilon"), method="gaussian").trials
     9148
     """
     method = validate.one_of("method", method, METHODS)
     power, confidence = _level("power", power), _level("confidence", confidence)
-    share = validate.inner_probability("reach", reach)
-    usual = TWICE if metric == "curve" else 1.0
+    share = validate.inner_probability("fraction_of_claim", fraction_of_claim)
+    usual = TWICE if criterion == "curve" else 1.0
     strength = usual if strength is None else validate.positive("strength", strength, example=1.5)
-    check_curve(metric, method)
-    claimed, target = _values(claim, Reading("advantage") if metric == "curve" else metric, share)
-    d_prime = strength * claimed_index(claim, metric)
+    check_curve(criterion, method)
+    claimed, target = _values(
+        claim, Reading("advantage") if criterion == "curve" else criterion, share
+    )
+    d_prime = strength * claimed_index(claim, criterion)
     refuting = None
     if strength > 1:
-        refuting = refuting_trials(claim, metric, method, confidence, power, d_prime)
-    elif metric == "curve":
+        refuting = refuting_trials(claim, criterion, method, confidence, power, d_prime)
+    elif criterion == "curve":
         remedy = "give for example 2, which half of the claimed noise amounts to"
         wanted = "above 1 to judge by the curve"
         raise validate.invalid_value("strength", strength, wanted, remedy)
     given = method, confidence, power, None, strength, d_prime
-    made = AuditPlan(metric, None, None, *given, trials=refuting, refuting=refuting, least=None)
-    if metric == "curve":
+    made = AuditPlan(criterion, None, None, *given, trials=refuting, refuting=refuting, least=None)
+    if criterion == "curve":
         return made
-    goal = AuditGoal(metric, target, d_prime, confidence)
+    goal = AuditGoal(criterion, target, d_prime, confidence)
     trials, least = fewest_trials(goal, method, power), least_trials(goal, power)
-    return replace(made, claimed=claimed, target=target, reach=share, trials=trials, least=least)
+    made = replace(made, claimed=claimed, target=target, fraction_of_claim=share)
+    return replace(made, trials=trials, least=least)
 
 
 def check_curve(metric: object, method: object) -> None:
@@ -291,7 +295,7 @@ def _checked(trials: int, delta: float, confidence: float) -> tuple[int, float, 
 def best_possible(
     trials: int,
     claim: TradeOff,
-    reach: float = 0.85,
+    fraction_of_claim: float = 0.85,
     confidence: float = 0.95,
     *,
     metric: Reading | None = None,
@@ -311,7 +315,8 @@ def best_possible(
     For a claim of another shape this is the limit for the Gaussian one with the same value.
     """
     count, reading = validate.whole("trials", trials), metric or Reading("epsilon")
-    claimed, target = _values(claim, reading, validate.inner_probability("reach", reach))
+    share = validate.inner_probability("fraction_of_claim", fraction_of_claim)
+    claimed, target = _values(claim, reading, share)
     gap = gaussian_index(reading, claimed) - gaussian_index(reading, target)
     quantile = float(scipy.special.ndtri(_level("confidence", confidence)))
     return float(scipy.special.ndtr(math.sqrt(count / 2) * gap - quantile))

@@ -5,7 +5,9 @@ The attacker says "member" where a score lies strictly above the threshold: ties
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,3 +82,31 @@ def _checked(name: str, scores: ArrayLike) -> Array:
         remedy = "say what a trial without a score means, such as -inf for not a member"
         raise validate.invalid_input(name, f"NaN in {missing} of {len(row)}", "free of NaN", remedy)
     return row
+
+
+WORLDS = {"in": "in", "out": "out", "1": "in", "0": "out"}
+"""What a file may call the worlds."""
+
+
+def read_scores(path: Path) -> tuple[list[float], list[float]]:
+    """The scores of world `in` and of world `out` in a CSV file with a header."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as lines:
+            reader = csv.DictReader(lines)
+            columns = list(reader.fieldnames or ())
+            rows = [(reader.line_num, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        wanted = f"a CSV file to read ({error})"
+        raise validate.invalid_value("scores", str(path), wanted, "give its path") from None
+    if not {"score", "world"} <= set(columns):
+        shown = f"one with {', '.join(columns) or 'nothing'}"
+        remedy = "give a header with score and world, and in or out as the world"
+        wanted = "a CSV file with the columns score and world"
+        raise validate.invalid_input("scores", shown, wanted, remedy)
+    found: dict[str, list[float]] = {"in": [], "out": []}
+    for number, row in rows:
+        world = (row["world"] or "").strip().lower()
+        validate.one_of(f"world in line {number}", world, tuple(WORLDS))
+        score = validate.parse(f"score in line {number}", row["score"] or "")
+        found[WORLDS[world]].append(score)
+    return found["in"], found["out"]

@@ -1,6 +1,6 @@
 """What is trained on parts of a pool, and what is attacked, without PyTorch.
 
-A field with a help text is also an option of `dprime infer`.
+A field that `configured` an option is one of `dprime infer`, too.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
-from dprime import validate
+from dprime import options, validate
 from dprime.data.dataset import Dataset
 from dprime.mechanisms import DPSGD
 from dprime.membership.attacks import MembershipAttack, attack_named
 from dprime.membership.signals import Bools
-from dprime.parameters import Checked, option, steps_from_epochs
+from dprime.option import configured
+from dprime.parameters import Checked, parameter, steps_from_epochs
 from dprime.solve import choose
 
 if TYPE_CHECKING:
@@ -37,14 +38,14 @@ class Recipe(Checked):
     40
     """
 
-    batch: int = option(64, validate.whole, "Expected records in a step")
-    epochs: float = option(20.0, validate.positive, "Passes over a part of the pool")
-    epsilon: float | None = option(None, validate.positive, "The claim: ε at --delta")
-    delta: float = option(1e-5, validate.inner_probability, "δ of the claim")
-    noise_multiplier: float | None = option(None, validate.positive, "Instead of ε: noise over C")
-    learning_rate: float = option(0.5, validate.positive, "SGD learning rate")
-    clip_norm: float = option(1.0, validate.positive, "C, the clipping norm")
-    momentum: float = option(0.0, validate.below_one, "SGD momentum")
+    batch: int = configured(options.BATCH, 64, validate.whole)
+    epochs: float = configured(options.EPOCHS, 20.0, validate.positive)
+    epsilon: float | None = configured(options.EPSILON, None, validate.positive)
+    delta: float = configured(options.DELTA, 1e-5, validate.inner_probability)
+    noise_multiplier: float | None = configured(options.NOISE_MULTIPLIER, None, validate.positive)
+    learning_rate: float = configured(options.LEARNING_RATE, 0.5, validate.positive)
+    clip_norm: float = configured(options.CLIP_NORM, 1.0, validate.positive)
+    momentum: float = configured(options.MOMENTUM, 0.0, validate.below_one)
     loss: str = "cross-entropy"
 
     def check_together(self) -> None:
@@ -91,31 +92,36 @@ def _shares(name: str, values: object) -> tuple[float, ...]:
 class InferenceConfig(Checked):
     """Which models are attacked and how, and what is asked of the results.
 
-    A record is in a target's part with each of the `probabilities`; the first `records` of the pool
-    are attacked, or all. Members are counted at `fpr`, the certified precision is for attackers who
-    find `min_tpr` of them, and a claim is tested by calling `top_share` of the records members.
+    A record is in a target's part with each of the `sampling_probabilities`; the first `records` of
+    the pool are attacked, or all. Members are counted at `fpr`, the certified precision is for
+    attackers who find `min_tpr` of them, and a claim is tested by calling `top_share` of the
+    records members.
     """
 
-    attacks: Sequence[str | MembershipAttack] = USUAL
-    probabilities: Sequence[float] = option((0.5,), _shares)
-    shadow_probability: float = option(0.5, validate.inner_probability)
-    shadows: int = option(64, validate.whole, "Models that the attacker trains")
-    targets: int = option(5, partial(validate.whole, least=2), "Models that are attacked")
-    records: int | None = option(
-        None, validate.whole, "Records of the pool that are attacked, from the first"
+    attacks: Sequence[str | MembershipAttack] = configured(options.ATTACKS, USUAL)
+    sampling_probabilities: Sequence[float] = configured(
+        options.SAMPLING_PROBABILITIES, (0.5,), _shares
     )
-    seed: int = option(0, partial(validate.whole, least=0), "Random seed", repr=False)
-    fpr: Sequence[float] = option((0.001, 0.01, 0.1), _shares)
-    min_tpr: float = option(0.01, validate.rate, "Smallest TPR of attackers that matter")
-    confidence: float = option(0.95, validate.inner_probability, "Confidence of the intervals")
-    top_share: float = option(0.1, validate.rate)
+    shadow_probability: float = configured(
+        options.SHADOW_PROBABILITY, 0.5, validate.inner_probability
+    )
+    shadows: int = configured(options.SHADOWS, 64, validate.whole)
+    targets: int = configured(options.TARGETS, 5, partial(validate.whole, least=2))
+    records: int | None = configured(options.RECORDS, None, validate.whole)
+    seed: int = configured(options.SEED, 0, partial(validate.whole, least=0), repr=False)
+    fpr: Sequence[float] = parameter((0.001, 0.01, 0.1), _shares)
+    min_tpr: float = configured(options.MIN_TPR, 0.01, validate.rate)
+    confidence: float = configured(options.CONFIDENCE, 0.95, validate.inner_probability)
+    top_share: float = parameter(0.1, validate.rate)
 
     def check_together(self) -> None:
         names = [attack.name for attack in self.chosen]
         if not names or len(set(names)) < len(names):
             wanted, shown = "one attack or more, each once", "one twice" if names else "empty"
             raise validate.invalid_input("attacks", shown, wanted, "give lira,rmia")
-        validate.whole("the number of probabilities", len(self.probabilities), example=1)
+        validate.whole(
+            "the number of sampling_probabilities", len(self.sampling_probabilities), example=1
+        )
         if self.top_share < self.min_tpr:
             limit = f"at most {self.top_share:g}, the share called members"
             raise validate.invalid_value("min_tpr", self.min_tpr, limit, "give a smaller one")

@@ -169,7 +169,8 @@ def frontier(
     >>> from dprime.membership.planner import plan
     >>> from dprime.train.models import model_named
     >>> digits = load("digits")
-    >>> points = plan(0.8, pool_size=1438, batch_size=100, epochs=3, probabilities=[0.2, 0.79])
+    >>> points = plan(0.8, pool_size=1438, batch_size=100, epochs=3,
+    ...               sampling_probabilities=[0.2, 0.79])
     >>> net = model_named("linear", digits.train)
     >>> found = frontier(points, digits, net, learning_rate=2.0, clip_norm=1.0, seed=1)
     >>> found.best, found.tied

@@ -210,7 +210,7 @@ def infer(
     attacker = _attacker(trainer, config, pool)
     cohorts = [
         Cohort.of(trainer(pi), config.targets, pi, seed=own_seed(config.seed, 1, round(1e9 * pi)))
-        for pi in config.probabilities
+        for pi in config.sampling_probabilities
     ]
     certified = claim is None and cohorts[0].trainer.training is not None
     claims = [
@@ -233,7 +233,7 @@ def infer(
         shadows = None if attacker is None else outputs[-1]
         found = [
             _inferred(each, shadows, curve, pi, config, described["records"], certified)
-            for each, curve, pi in zip(outputs, claims, config.probabilities, strict=False)
+            for each, curve, pi in zip(outputs, claims, config.sampling_probabilities, strict=False)
         ]
         record = InferenceRecord(pool.name, tuple(found))
         run.keep(to_json(record))

@@ -108,7 +108,7 @@ def plan(
     batch_size: float,
     epochs: float | None = None,
     steps: int | None = None,
-    probabilities: Iterable[float] | None = None,
+    sampling_probabilities: Iterable[float] | None = None,
     min_tpr: float = MIN_TPR,
     delta: float = DELTA,
 ) -> PoolPlan:
@@ -117,9 +117,10 @@ def plan(
     `precision` is the target, which no attacker's precision exceeds at any of the points if it
     finds at least the share `min_tpr` of the members. `epochs` counts expected passes over the part
     that was drawn, so that a larger part has more steps; `steps` gives every part the same. Without
-    `probabilities` they are `usual_probabilities`.
+    `sampling_probabilities` they are `usual_probabilities`.
 
-    >>> made = plan(0.731, pool_size=60_000, batch_size=1024, epochs=15, probabilities=[0.1, 0.5])
+    >>> made = plan(0.731, pool_size=60_000, batch_size=1024, epochs=15,
+    ...             sampling_probabilities=[0.1, 0.5])
     >>> [round(point.noise_multiplier, 1) for point in made.points]
     [1.8, 2.2]
     """
@@ -133,13 +134,13 @@ def plan(
     if batch > records:
         wanted, remedy = f"at most {records:,}, the whole pool", "give a smaller batch"
         raise validate.invalid_value("batch", batch, wanted, remedy)
-    if probabilities is None:
+    if sampling_probabilities is None:
         drawn = usual_probabilities(target, batch / records)
     else:
-        drawn = sorted({_drawable(each, target, batch, records) for each in probabilities})
+        drawn = sorted({_drawable(each, target, batch, records) for each in sampling_probabilities})
     if not drawn:
         remedy = "give for example 0.1, 0.3 and 0.5"
-        raise validate.invalid_input("probabilities", "empty", "one or more", remedy)
+        raise validate.invalid_input("sampling_probabilities", "empty", "one or more", remedy)
     given = None if steps is None else validate.whole("steps", steps)
     goal: dict[str, Any] = {"precision": target, "min_tpr": share}
     points = []
@@ -173,7 +174,7 @@ def usual_probabilities(precision: float, least: float = 0.0) -> list[float]:
 
 
 def _drawable(probability: float, target: float, batch: float, records: int) -> float:
-    value = validate.inner_probability("probability", probability, example=0.1)
+    value = validate.inner_probability("sampling_probabilities", probability, example=0.1)
     wanted = remedy = ""
     if value >= target:
         wanted = f"below the target precision {target:g}"
@@ -182,7 +183,7 @@ def _drawable(probability: float, target: float, batch: float, records: int) -> 
         wanted = f"at least {batch / records:.3g}, or the drawn part is smaller than a batch"
         remedy = f"give a batch of at most {value * records:g}"
     if wanted:
-        raise validate.invalid_value("probability", probability, wanted, remedy)
+        raise validate.invalid_value("sampling_probabilities", probability, wanted, remedy)
     return value
 
 

@@ -84,7 +84,7 @@ def sample(
     pool: str | Path,
     out: str | Path,
     *,
-    probability: float | None = None,
+    sampling_probability: float | None = None,
     probability_column: str | None = None,
     ignore: Sequence[str] = (),
     batch: float | None = None,
@@ -99,17 +99,17 @@ def sample(
     written or none. What is returned does not depend on the draw.
 
     The records must be distinct, but for the columns to `ignore`, such as a running number. Each is
-    kept with `probability`, or with that in its `probability_column`, which stays in the training
-    set and does not make two records distinct. From an expected `batch` size the sampling rate
-    follows. `members` is a file with 0 or 1 for each record of the pool. The secret seed is read
-    from `seed_file` if it is there, else a new one is written. `force` writes over files that are
-    there.
+    kept with `sampling_probability`, or with that in its `probability_column`, which stays in the
+    training set and does not make two records distinct. From an expected `batch` size the sampling
+    rate follows. `members` is a file with 0 or 1 for each record of the pool. The secret seed is
+    read from `seed_file` if it is there, else a new one is written. `force` writes over files that
+    are there.
     """
-    given = {"probability": probability, "probability_column": probability_column}
-    validate.exactly_one("probability, probability_column", given, "give one of them")
+    given = {"sampling_probability": sampling_probability, "probability_column": probability_column}
+    validate.exactly_one("sampling_probability, probability_column", given, "give one of them")
     paths = _new_paths(pool, out, {"members": members, "seed_file": seed_file}, force=force)
     records = open_pool(pool)
-    chances = _chances(records, probability, probability_column)
+    chances = _chances(records, sampling_probability, probability_column)
     left_out = {_column("ignore", name, records.columns) for name in ignore} | {probability_column}
     compared = [name for name in records.columns if name not in left_out]
     if not compared:
@@ -144,7 +144,7 @@ def _facts(drawn: Draw, column: str | None, batch: float | None) -> PoolFacts:
 
 def _chances(records: PoolFile, probability: float | None, column: str | None) -> float | Floats:
     if column is None:
-        return validate.inner_probability("probability", probability, example=0.2)
+        return validate.inner_probability("sampling_probability", probability, example=0.2)
     values = records.numbers(_column("probability_column", column, records.columns))
     check_probabilities(values, lambda index: f"{column} in {records.place(index)}")
     return values

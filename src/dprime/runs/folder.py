@@ -23,7 +23,7 @@ class Summary:
     data: str
     blocks: int
     done: int
-    trials: int
+    total_trials: int
     state: str
     changed: datetime
 
@@ -36,7 +36,7 @@ def summary_of(run: Run) -> Summary:
     if run.busy():
         word = "running"
     about = run.path.name, kind, adversary, _label(config.get("data"))
-    return Summary(*about, state.blocks, state.done, state.trials, word, run.changed())
+    return Summary(*about, state.blocks, state.done, state.total_trials, word, run.changed())
 
 
 def _label(value: object) -> str:

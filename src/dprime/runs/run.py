@@ -53,7 +53,7 @@ class Run:
     >>> path = Path(tempfile.mkdtemp()) / "first.run"
     >>> with Run.create(path, "audit", {"adversary": "gradient", "seed": 7}, blocks=2) as run:
     ...     run.finish(0, {"scores": np.array([0.5, 1.5])}, seconds=0.1)
-    ...     run.pending(), run.state().trials
+    ...     run.pending(), run.state().total_trials
     ([1], 2)
     >>> with Run.open(path) as run:
     ...     run.seed, run.arrays()["scores"].tolist()

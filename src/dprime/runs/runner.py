@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from dprime import validate
 from dprime.runs.arrays import ArraysError
-from dprime.runs.backends.base import Backend, End, Here, Outcome, Task, Work
+from dprime.runs.backends.base import Backend, End, Local, Outcome, Task, Work
 from dprime.runs.errors import describe
 from dprime.runs.run import Run
 from dprime.runs.states import State
@@ -51,7 +51,7 @@ def execute(
     ...     return {"scores": np.random.default_rng([7, block]).normal(size=100)}
     >>> with Run.create(tempfile.mkdtemp() + "/a.run", "audit", {"seed": 7}, blocks=5) as run:
     ...     execute(run, work)
-    ...     run.state().trials
+    ...     run.state().total_trials
     500
     """
     run.check_version()
@@ -60,7 +60,7 @@ def execute(
         policy = RetryPolicy(run.pending(), tried, hasattr(work, "with_compute"))
         if not policy.waiting:
             return
-        with closing((backend or Here()).outcomes(work, policy.waiting)) as outcomes:
+        with closing((backend or Local()).outcomes(work, policy.waiting)) as outcomes:
             for outcome in outcomes:
                 stored = _stored(run, outcome)
                 if on_block is not None:
@@ -74,8 +74,8 @@ def counting(run: Run, advance: Callable[[float], None]) -> Callable[[int, State
 
     def on_block(_: int, state: State) -> None:
         nonlocal done
-        advance(state.trials - done)
-        done = state.trials
+        advance(state.total_trials - done)
+        done = state.total_trials
 
     on_block(0, run.state())
     return on_block

@@ -17,7 +17,7 @@ class State:
     done: int
     failed: int
     pending: int
-    trials: int
+    total_trials: int
     last_error: str | None
 
     @property

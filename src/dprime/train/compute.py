@@ -21,7 +21,7 @@ import torch
 
 from dprime import validate
 from dprime.data.devices import device_named, one_thread
-from dprime.parameters import Checked, option
+from dprime.parameters import Checked, parameter
 
 Task = TypeVar("Task")
 
@@ -35,8 +35,8 @@ class Compute(Checked):
     """A device, the memory that is used of it, and slices at a time (None: as many as threads)."""
 
     device: str | torch.device = "cpu"
-    memory: float = option(2.0, validate.positive)  # in GB; bounds what the engine uses at once
-    workers: int | None = option(None, validate.whole)
+    memory: float = parameter(2.0, validate.positive)  # in GB; bounds what the engine uses at once
+    workers: int | None = parameter(None, validate.whole)
 
     @property
     def place(self) -> torch.device:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from dprime import validate
-from dprime.parameters import Checked, checked, option
+from dprime.parameters import Checked, checked, parameter
 
 State = tuple[Tensor, ...]
 _DECAY = partial(validate.below_one, example=0.9)
@@ -41,7 +41,7 @@ class Optimizer(ABC):
 class SGD(Checked, Optimizer):
     """Stochastic gradient descent, with Polyak's or Nesterov's momentum if wanted."""
 
-    momentum: float = option(0.0, _DECAY)
+    momentum: float = parameter(0.0, _DECAY)
     nesterov: bool = False
 
     def check_together(self) -> None:
@@ -74,9 +74,9 @@ class SGD(Checked, Optimizer):
 class Adam(Checked, Optimizer):
     """Adam (Kingma and Ba 2015), bias-corrected."""
 
-    beta1: float = option(0.9, _DECAY)
-    beta2: float = option(0.999, _DECAY)
-    floor: float = option(1e-8, partial(validate.positive, example=1e-8))
+    beta1: float = parameter(0.9, _DECAY)
+    beta2: float = parameter(0.999, _DECAY)
+    floor: float = parameter(1e-8, partial(validate.positive, example=1e-8))
     copies = 2
 
     def move(self, weights: Tensor, gradient: Tensor, rate: float, step: int, state: State) -> None:
@@ -111,7 +111,7 @@ class Constant(Schedule):
 class Cosine(Checked, Schedule):
     """A linear rise over `warmup` steps, then half a cosine down to zero."""
 
-    warmup: int = option(0, partial(validate.at_least_zero, example=100))
+    warmup: int = parameter(0, partial(validate.at_least_zero, example=100))
 
     def share(self, step: int, steps: int) -> float:
         if step < self.warmup:
@@ -124,7 +124,7 @@ class Decay(Checked, Schedule):
     """The rate times `factor` after every `every` steps."""
 
     factor: float = field(metadata=checked(partial(validate.rate, example=0.5)))
-    every: int = option(1, partial(validate.whole, example=100))
+    every: int = parameter(1, partial(validate.whole, example=100))
 
     def share(self, step: int, steps: int) -> float:
         return float(self.factor ** (step // self.every))

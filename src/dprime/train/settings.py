@@ -8,7 +8,7 @@ from typing import Literal
 
 from dprime import validate
 from dprime.mechanisms import DPSGD, Adjacency
-from dprime.parameters import LEAST_NOISE, MOST_STEPS, Checked, checked, limited, one_of, option
+from dprime.parameters import LEAST_NOISE, MOST_STEPS, Checked, checked, limited, one_of, parameter
 from dprime.train.layers import RUN_MOVES
 from dprime.train.losses import Loss, named_loss
 from dprime.train.optimizers import SGD, Constant, Optimizer, Schedule
@@ -56,17 +56,17 @@ class TrainingConfig(Checked):
 
     steps: int = field(metadata=checked(partial(validate.whole, example=30)))
     learning_rate: float = field(metadata=checked(partial(validate.positive, example=0.005)))
-    clip_norm: float | None = option(None, CLIP_NORM)
-    noise_multiplier: float = option(0.0, validate.at_least_zero)
-    sample_rate: float = option(1.0, validate.rate)
-    expected_batch_size: float | None = option(
+    clip_norm: float | None = parameter(None, CLIP_NORM)
+    noise_multiplier: float = parameter(0.0, validate.at_least_zero)
+    sample_rate: float = parameter(1.0, validate.rate)
+    expected_batch_size: float | None = parameter(
         None, partial(validate.positive, example=64), kw_only=True
     )
     optimizer: Optimizer = field(default_factory=SGD)
     schedule: Schedule = field(default_factory=Constant)
-    sensitivity: Sensitivity = option("global", one_of("global", "local"))
+    sensitivity: Sensitivity = parameter("global", one_of("global", "local"))
     loss: str | Loss = "cross-entropy"
-    block: int = option(1000, validate.whole)
+    block: int = parameter(1000, validate.whole)
 
     def check_together(self) -> None:
         if self.clip_norm is None and (self.noise_multiplier or self.sensitivity == "local"):

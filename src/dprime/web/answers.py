@@ -15,11 +15,11 @@ from dprime import text, validate
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from dprime.metrics import conditions_of, risk_profile
+from dprime.option import Texts
 from dprime.request import (
     MECHANISM,
     NAMES,
     RiskRequest,
-    Texts,
     answer_json,
     choose_options,
     choose_request,

@@ -16,7 +16,7 @@ RAY = pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])
 ELSEWHERE = pytest.mark.parametrize(
     "name", [pytest.param("processes", marks=pytest.mark.slow), RAY]
 )
-EVERYWHERE = pytest.mark.parametrize("name", ["here", *ELSEWHERE.args[1]])
+EVERYWHERE = pytest.mark.parametrize("name", ["local", *ELSEWHERE.args[1]])
 LIMIT = 4.0
 """Seconds for a block."""
 

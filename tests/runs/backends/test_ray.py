@@ -90,7 +90,7 @@ def is_whole(path, work):
     """Every block is done, and none was played again after it was."""
     with Run.open(path) as store:
         assert store.state().complete
-        assert store.state().trials == 120
+        assert store.state().total_trials == 120
         lost = [event.block for event in store.events()]
         assert all(work.tries(block) <= 1 + lost.count(block) + 1 for block in range(12))
         return store.events()
@@ -167,7 +167,7 @@ def test_work_is_placed_where_its_worker_is(monkeypatch):
 def test_where_nobody_is_no_file_is_left(tmp_path):
     claim = {"epsilon": 4.0}
     settings = AuditConfig.from_words(
-        records=8, trials=4, seed=1, training={"steps": 1}, claim=claim
+        max_records=8, trials=4, seed=1, training={"steps": 1}, claim=claim
     )
     began = time.monotonic()
     with pytest.raises(ValueError, match="address must be that of a running Ray cluster"):

@@ -42,7 +42,7 @@ def test_shadow_models(name, backend):
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_points_of_a_frontier(name, backend):
-    points = plan(0.7, pool_size=80, batch_size=20, epochs=1, probabilities=[0.3, 0.5])
+    points = plan(0.7, pool_size=80, batch_size=20, epochs=1, sampling_probabilities=[0.3, 0.5])
     given = {"learning_rate": 0.5, "clip_norm": 1.0, "seed": 5, "repetitions": 3}
     data = Split(POOL, OTHERS)
     here = frontier(points, data, network(), **given)

@@ -38,7 +38,7 @@ from dprime import validate
 from dprime.audit.estimators.base import Estimator, Reached, each_of_two, geometric_ranks, upper_end
 from dprime.audit.scores import Scores
 from dprime.metrics import Reading
-from dprime.parameters import limited, option
+from dprime.parameters import limited, parameter
 from dprime.shapes import Point, Polygon
 
 TURNED = 0.05  # the share of α that guards against scores that point the wrong way round
@@ -52,8 +52,8 @@ class Band(Estimator):
     The highest rank is a share of the trials; each rank is by `ratio` smaller than the next.
     """
 
-    largest_rank: float = option(0.35, partial(validate.inner_probability, example=0.35))
-    ratio: float = option(3.0, limited(validate.number, "give 3.0", least=1.01))
+    largest_rank: float = parameter(0.35, partial(validate.inner_probability, example=0.35))
+    ratio: float = parameter(3.0, limited(validate.number, "give 3.0", least=1.01))
 
     name: ClassVar[str] = "band"
     whole_curve: ClassVar[bool] = True

@@ -37,7 +37,7 @@ from dprime.audit.estimators.base import (
 from dprime.audit.scores import Scores
 from dprime.curve import LowerCurve
 from dprime.metrics import Reading
-from dprime.parameters import option
+from dprime.parameters import parameter
 from dprime.privacy_loss import Array
 from dprime.shapes import Polygon
 
@@ -59,8 +59,8 @@ class AtThreshold(Estimator):
     metric in question, on the share `held_out` of each world and counts the others.
     """
 
-    threshold: float | Literal["held-out"] = option("held-out", _threshold)
-    held_out: float = option(HELD_OUT, validate.inner_probability)
+    threshold: float | Literal["held-out"] = parameter("held-out", _threshold)
+    held_out: float = parameter(HELD_OUT, validate.inner_probability)
 
     def reached(
         self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int

@@ -67,7 +67,7 @@ from dprime.audit.estimators.base import REMEMBERED, Estimator, Reached, checked
 from dprime.audit.scores import Scores
 from dprime.curve import TradeOff
 from dprime.metrics import Reading
-from dprime.parameters import one_of, option
+from dprime.parameters import one_of, parameter
 from dprime.privacy_loss import Array
 from dprime.shapes import GaussianShape, Polygon, Shape
 
@@ -127,7 +127,7 @@ def _reached_by_most(tied: int, right: int, free: int, unlikely: float) -> int:
 class FromCanaries(Estimator):
     """Bounds from the canaries of one run; how many `guesses` are made is fixed before looking."""
 
-    guesses: int | None = option(None, partial(validate.whole, example=100))
+    guesses: int | None = parameter(None, partial(validate.whole, example=100))
 
     one_run: ClassVar[bool] = True
 
@@ -150,7 +150,7 @@ class Steinke(FromCanaries):
     The `delta_term` "exact" is the worst case (2) of this module, "published" the theorem's term.
     """
 
-    delta_term: Literal["exact", "published"] = option("exact", one_of("exact", "published"))
+    delta_term: Literal["exact", "published"] = parameter("exact", one_of("exact", "published"))
 
     name: ClassVar[str] = "steinke"
 
@@ -168,7 +168,7 @@ class Mahloujifar(FromCanaries):
     other metric, rests on the assumption that the true one is Gaussian.
     """
 
-    family: Literal["epsilon-delta", "gaussian"] = option(
+    family: Literal["epsilon-delta", "gaussian"] = parameter(
         "epsilon-delta", one_of("epsilon-delta", "gaussian")
     )
 

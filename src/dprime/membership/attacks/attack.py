@@ -11,7 +11,7 @@ import numpy as np
 from dprime import validate
 from dprime.data import arrays
 from dprime.membership.signals import Bools, Floats, Signals
-from dprime.parameters import Checked, one_of, option
+from dprime.parameters import Checked, one_of, parameter
 
 Part = Literal["target", "shadows", "members", "population", "shadow_population"]
 """A part of the evidence."""
@@ -77,7 +77,7 @@ class MembershipAttack(Checked, ABC):
     needs: ClassVar[tuple[Part, ...]]
     variants: ClassVar[tuple[tuple[str, Any, str, str], ...]] = ()
 
-    missing: Missing = option("error", one_of("error", "nan"))
+    missing: Missing = parameter("error", one_of("error", "nan"))
 
     def check_together(self) -> None:
         chosen = [words for name, value, *words in self.variants if getattr(self, name) == value]

@@ -25,7 +25,7 @@ import scipy
 from dprime import validate
 from dprime.membership.attacks.attack import POPULATIONS, SHADOWS, MembershipAttack
 from dprime.membership.signals import Bools, Floats, Signals
-from dprime.parameters import one_of, option
+from dprime.parameters import one_of, parameter
 
 Variance = Literal["per-record", "fixed"]
 
@@ -54,7 +54,7 @@ class LiRA(MembershipAttack):
     )
 
     online: bool = True
-    variance: Variance = option("per-record", one_of("per-record", "fixed"))
+    variance: Variance = parameter("per-record", one_of("per-record", "fixed"))
 
     def _models(self) -> tuple[int, int]:
         """On each side that is used; a variance of the record's own needs two."""
@@ -105,8 +105,8 @@ class RMIA(MembershipAttack):
     variants = (("online", False, "offline", "offline"),)
 
     online: bool = True
-    gamma: float = option(2.0, validate.positive)
-    offline_a: float = option(0.3, validate.probability)
+    gamma: float = parameter(2.0, validate.positive)
+    offline_a: float = parameter(0.3, validate.probability)
 
     def _models(self) -> tuple[int, int]:
         return int(self.online), 1

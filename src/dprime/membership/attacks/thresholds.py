@@ -14,7 +14,7 @@ import numpy as np
 
 from dprime.membership.attacks.attack import SHADOWS, MembershipAttack
 from dprime.membership.signals import Bools, Floats, Signals
-from dprime.parameters import one_of, option
+from dprime.parameters import one_of, parameter
 
 
 @final
@@ -89,7 +89,7 @@ class AttackR(MembershipAttack):
     needs = SHADOWS
     variants = (("thresholds_from", "in", "in", "thresholds from members"),)
 
-    thresholds_from: Literal["out", "in"] = option("out", one_of("out", "in"))
+    thresholds_from: Literal["out", "in"] = parameter("out", one_of("out", "in"))
 
     def _models(self) -> tuple[int, int]:
         return (1, 0) if self.thresholds_from == "in" else (0, 1)

@@ -81,7 +81,7 @@ class Backend(ABC):
         return Outcome(task, End.LOST, None, reason, seconds, worker)
 
 
-class Here(Backend):
+class Local(Backend):
     """The process that asks, with all the threads that PyTorch takes: one block after the other."""
 
     def outcomes(self, work: Work, waiting: deque[Task]) -> Outcomes:

@@ -37,7 +37,7 @@ class Processes(Backend):
             packed = pickle.dumps(work)
         except Exception as error:  # whatever a class of the user's own may raise
             found = f"one that cannot be sent to a process ({error})"
-            remedy = 'define functions and networks in a module, or give backend="here"'
+            remedy = 'define functions and networks in a module, or give backend="local"'
             wanted = "made of importable parts"
             raise validate.invalid_input("work", found, wanted, remedy) from None
         workers = [_Worker(f"process {n + 1}", packed, self) for n in range(self.workers)]
