@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from dprime.membership.confidence import over_repetitions
-from dprime.show.figures.frontier import FrontierFigure, FrontierPoint, FrontierSeries
+from dprime.show import charts
+from dprime.show.charts import FrontierPoint, FrontierSeries
 from dprime.text import round_up
 from tables import fill
 
@@ -55,7 +56,7 @@ def _pictures(runs: list[Row]) -> list[str]:
             if run["data"] == data
         )
         name = f"frontier-{data}.svg"
-        FrontierFigure(series, NAMES[data]).save(ASSETS / name)
+        charts.frontier(series, NAMES[data]).save(ASSETS / name)
         shown.append(f"![{NAMES[data]}: accuracy against π at an equal bound](assets/{name})")
     return shown
 

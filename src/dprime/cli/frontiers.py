@@ -141,18 +141,17 @@ def _check_files(plan_only: bool, out: Path | None, chart: Path | None) -> None:
 
 
 def _draw(found: FrontierRecord, path: Path) -> Path:
-    from dprime.show.figures.frontier import (  # noqa: PLC0415  it draws
-        FrontierFigure,
+    from dprime.show.charts import (  # noqa: PLC0415  it draws
         FrontierPoint,
         FrontierSeries,
+        frontier,
     )
 
     points = []
     for each in found.points:
         joint = each.among(len(found.points)).numbers  # the best is picked among them
         points.append(FrontierPoint(each.probability, *joint, each.epsilon, each.noise_multiplier))
-    figure = FrontierFigure((FrontierSeries(found.target, tuple(points)),), found.data)
-    return figure.save(path)
+    return frontier((FrontierSeries(found.target, tuple(points)),), found.data).save(path)
 
 
 def plan_table(made: PoolPlan) -> Table:

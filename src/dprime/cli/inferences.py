@@ -184,14 +184,14 @@ def _at_most(found: Mapping[str, Any]) -> str:
 
 def _drawn(record: InferenceRecord, folder: Path) -> list[Path]:
     """Each π's curves; with several, also each attack's precision against π."""
-    from dprime.show.membership import precision_figures, roc_figure  # noqa: PLC0415  it draws
+    from dprime.show.membership import precision_charts, roc_chart  # noqa: PLC0415  it draws
 
     found, several = record.inferences, len(record.inferences) > 1
     figures = {}
     for each in found:
         name = f"membership-roc-{each.probability:g}" if several else "membership-roc"
-        figures[name] = roc_figure(each, record.data)
+        figures[name] = roc_chart(each, record.data)
     drawn = [figure.save(folder / f"{name}.svg") for name, figure in figures.items()]
-    for name, figure in precision_figures(found, record.data).items() if several else ():
+    for name, figure in precision_charts(found, record.data).items() if several else ():
         drawn.append(figure.save(folder / f"precision-over-prior-{name}.svg"))
     return drawn
