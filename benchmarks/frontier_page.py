@@ -66,7 +66,7 @@ def _point(point: Row, points: int) -> FrontierPoint:
     epsilon, finals = point["epsilon"], [each[-1] for each in point["accuracies"]]
     return FrontierPoint(
         point["probability"], *over_repetitions(finals, cells=points).within().numbers,
-        float("inf") if epsilon is None else epsilon, point["noise_multiplier"],
+        float("inf") if epsilon is None else epsilon,
     )  # fmt: skip
 
 

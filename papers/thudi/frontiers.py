@@ -363,7 +363,6 @@ def figure(data: str, found: Frontiers, read: Read) -> Chart:
             points.append(
                 FrontierPoint(
                     one.probability, value.value, low, high, one.epsilon,
-                    one.noise_multiplier,
                 )
             )  # fmt: skip
         series.append(FrontierSeries(float(bound), tuple(points)))

@@ -42,7 +42,7 @@ def membership(claim):
     panels = [PrecisionLine(f"ε = {place}", (point,)) for place in range(1, 6)]
     gain = ImprovementPoint(0.5, 0.05, 0.03, 0.07, 0.04, 0.03, 0.05)
     first, last = (
-        FrontierPoint(0.1, 0.9, 0.88, 0.92, 3.0, 0.8),
+        FrontierPoint(0.1, 0.9, 0.88, 0.92, 3.0),
         FrontierPoint(0.9, 0.6, None, None, math.inf),
     )
     return [

@@ -150,7 +150,7 @@ def _draw(found: FrontierRecord, path: Path) -> Path:
     points = []
     for each in found.points:
         joint = each.among(len(found.points)).numbers  # the best is picked among them
-        points.append(FrontierPoint(each.probability, *joint, each.epsilon, each.noise_multiplier))
+        points.append(FrontierPoint(each.probability, *joint, each.epsilon))
     return frontier((FrontierSeries(found.target, tuple(points)),), found.data).save(path)
 
 

@@ -84,8 +84,8 @@ class Chart:
         for place in wording.some_of(len(series.x)):
             side = "" if series.says == "about" else series.says
             y = f"{series.says} {self.y.say(series.y[place], side)}"
-            if series.low and series.high and series.low[place] < series.high[place]:
-                low, high = series.low[place], series.high[place]
+            low, high = (ends[place] if ends else None for ends in (series.low, series.high))
+            if low is not None and high is not None:
                 y += f" ({self.y.say(low, 'at least')} to {self.y.say(high, 'at most')})"
             x = self.x.say(series.x[place])
             words = f" ({series.words[place]})" if series.words and series.words[place] else ""

@@ -70,7 +70,8 @@ class Series:
         kind: a "line", points that are "joined" or alone ("points"), an "area" between `y` and
             `low` (0 where there is none), the same with a line at its upper edge ("contour"), a
             "rule" across the whole chart, or only "words".
-        low: lower ends of intervals; a line shows them as an area, points show them as bars.
+        low: lower ends of intervals, None where one is not known; a line shows them as an area,
+            points show them as bars.
         high: upper ends.
         step: to which side of a point its height holds; None draws straight lines between points.
         words: what stands beside each point; None where the series never has words.
@@ -87,8 +88,8 @@ class Series:
     x: Sequence[float | str]
     y: Sequence[float] = ()
     kind: Kind = "line"
-    low: Sequence[float] = ()
-    high: Sequence[float] = ()
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
     step: Literal["before", "after"] | None = None
     words: Sequence[str] | None = None
     side: str | Sequence[str] = "above"

@@ -131,7 +131,6 @@ class FrontierPoint:
         low: lower end of the mean's interval; None where it is not known.
         high: upper end.
         epsilon: of the training; infinite where it needs no noise.
-        noise_multiplier: of the training; None where it is not known.
     """
 
     probability: float
@@ -139,15 +138,12 @@ class FrontierPoint:
     low: float | None
     high: float | None
     epsilon: float
-    noise_multiplier: float | None = None
 
     def __post_init__(self) -> None:
         validate.rate("probability", self.probability, example=0.5)
         validate.probability("accuracy", self.accuracy, example=0.9)
         if self.epsilon != math.inf:
             validate.at_least_zero("epsilon", self.epsilon)
-        if self.noise_multiplier is not None:
-            validate.at_least_zero("noise_multiplier", self.noise_multiplier)
         if (self.low is None) != (self.high is None):
             wanted, remedy = "both given or both None", "give both ends of the interval, or none"
             raise validate.invalid_input("low, high", "one of them", wanted, remedy)
@@ -270,13 +266,13 @@ def _accuracies(series: Sequence[FrontierSeries]) -> Iterator[Series]:
         series, theme.pencils("series", count), _asides(count), _sides(series), strict=True
     ):
         points = each.points
-        ends = [(p.accuracy,) * 2 if p.low is None else (p.low, p.high) for p in points]
+        lows = [None if p.low is None else max(p.low, 0.0) for p in points]
+        highs = [None if p.high is None else min(p.high, 1.0) for p in points]
         words = [f"ε = {_epsilon(p)}" if p in (points[0], points[-1]) else "" for p in points]
         yield Series(
             f"precision at most {each.limit}", pencil, [p.probability for p in points],
-            [p.accuracy for p in points], "joined", [max(low, 0.0) for low, _ in ends],
-            [min(high or 0.0, 1.0) for _, high in ends], words=words, side=sides, aside=aside,
-            says="about",
+            [p.accuracy for p in points], "joined", lows, highs, words=words, side=sides,
+            aside=aside, says="about",
         )  # fmt: skip
 
 
@@ -407,9 +403,8 @@ def accuracy(points: Sequence[AccuracyPoint], risk_title: str) -> Chart:
         title += f", and {last[0]} where it is at most {last[1]}"
     setting = Series(
         "setting", theme.OWN, [p.risk for p in ordered], [p.accuracy for p in ordered], "points",
-        [p.accuracy if p.low is None else p.low for p in ordered],
-        [p.accuracy if p.high is None else p.high for p in ordered],
-        words=[p.label for p in ordered], side="left", says="about",
+        [p.low for p in ordered], [p.high for p in ordered], words=[p.label for p in ordered],
+        side="left", says="about",
     )  # fmt: skip
     return Chart(
         "accuracy", f"{title}.",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -96,10 +96,10 @@ def _spread(
     return Series(name, pencil, at, median, low=low, high=high)
 
 
-def _ends(series: Series, write: str = "percent") -> str:
-    """Median and range after the last step."""
-    say = wording.percent if write == "percent" else wording.near
-    return f"{say(series.y[-1])}, {say(series.low[-1])} to {say(series.high[-1])}"
+def _range(values: Floats, say: Callable[[float], str]) -> str:
+    """Median and range of nine in ten of some values."""
+    low, median, high = (say(float(x)) for x in np.quantile(values, SPREAD))
+    return f"{median}, {low} to {high}"
 
 
 def belief(
@@ -132,7 +132,8 @@ def belief(
             ("with the record", theme.WITH, inside), ("without it", theme.WITHOUT, outside)
         )
     )  # fmt: skip
-    above = int((beliefs(inside[:, -1], prior) > limit).sum())
+    last = [beliefs(world[:, -1], prior) for world in (inside, outside)]
+    ends, above = [_range(each, wording.percent) for each in last], int((last[0] > limit).sum())
     called, trials = wording.percent(limit), wording.counted(len(inside), "trial")
     limits = [] if bound is None else [float(bound[step - 1]) for step in steps]
     promised, told, certified = _certified(steps.tolist(), limits, prior, odds(exceeded))
@@ -141,7 +142,7 @@ def belief(
         f"With the record, the belief ended above {called} in {above:,} of {trials}{promised}.",
         "Line chart. Across: steps. Up: the observer's belief that the record was in, starting "
         f"from {wording.percent(prior)}. After {wording.counted(count, 'step')}, with the record: "
-        f"{_ends(with_it)}; without it: {_ends(without)} (median, and the range of nine in ten "
+        f"{ends[0]}; without it: {ends[1]} (median, and the range of nine in ten "
         f"trials; {len(inside):,} and {len(outside):,} trials). {above:,} of {len(inside):,} "
         f"trials with the record ended above {called}.{told}{_left_out(left_out)}",
         Axis("step", "steps", whole=True), Axis("belief", BELIEF, percent=True, domain=(0.0, 1.0)),
@@ -278,26 +279,19 @@ def sensitivity(sensitivity: ArrayLike, *, clip_norm: float, adjacency: str) -> 
     ends = int(steps[0]), int(steps[-1])
     most, called = (2 * norm, "2 C") if adjacency == "replace" else (norm, "C")
     limit = f"{called} = {wording.near(most)}"
-    first = replace(local, **{part: getattr(local, part)[:1] for part in ("x", "y", "low", "high")})
-    text = (
-        "Line chart. Across: steps. Up: local sensitivity, how far this record moves the clipped "
-        f"sum. Step {steps[0]:,}: {_ends(first, 'near')}; step {steps[-1]:,}: "
-        f"{_ends(local, 'near')} (median, and the range of nine in ten out of {len(values):,} "
-        f"trials). The largest was {wording.near(float(values.max()))}. The global sensitivity is "
-        f"{limit}."
-    )
     share = wording.percent(float(np.median(values)) / most)
+    first, last = (_range(values[:, place], wording.near) for place in (0, -1))
     return Chart(
         "sensitivity",
         f"At the median this record moved a step by {share} of the most that any record may "
         f"({limit}).",
-        text + _left_out(int((~kept).sum())),
+        "Line chart. Across: steps. Up: local sensitivity, how far this record moves the clipped "
+        f"sum. Step 1: {first}; step {ends[1]:,}: {last} (median, and the range of nine in ten out "
+        f"of {len(values):,} trials). The largest was {wording.near(float(values.max()))}. The "
+        f"global sensitivity is {limit}.{_left_out(int((~kept).sum()))}",
         Axis("step", "steps", domain=ends if ends[0] < ends[1] else None, whole=True),
         Axis("sensitivity", "sensitivity (norm, unit of C)"),
-        (
-            local,
-            Series(f"global: {limit}", theme.LIMIT, ends, (most, most)),
-        ),
+        (local, Series(f"global: {limit}", theme.LIMIT, ends, (most, most))),
     )  # fmt: skip
 
 
