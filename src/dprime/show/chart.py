@@ -131,7 +131,7 @@ class Chart:
                 element that holds it.
         """
         drawing = vega.Drawing(self.x, self.y, self.series, theme, self.horizontal, self.height)
-        drawn = drawing.spec(width)
+        drawn = drawing.spec(vega.NARROW if empty else width)
         if empty:
             return drawn | {"width": "container", "datasets": {TABLE: []}}
         words = {"title": wrapped(self.title), "description": self.text}

@@ -19,6 +19,9 @@ from dprime.show.theme import Theme
 TABLE = "rows"
 """The name of the one data set in a specification: a page puts new rows there, and it redraws."""
 
+NARROW = 340
+"""The width that a drawing must fit in whose page decides its width, in pixels."""
+
 LETTER, SYMBOL = 6.5, 58
 """Pixels for a letter of a key, and for its symbol with the space around it."""
 
@@ -100,8 +103,7 @@ class Drawing:
         layers = [layer for series in back_to_front for layer in self._layers(series)]
         drawn: dict[str, Any] = {"layer": [*layers, *self._words()]}
         panels = dict.fromkeys(each.panel for each in self.series if each.panel)
-        key = self._key(whole if panels else None)
-        drawn["layer"] += key
+        drawn["layer"] += self._key(whole)
         if panels:
             drawn = self._facets(drawn, len(panels), whole)
         else:
@@ -200,24 +202,21 @@ class Drawing:
             for style in ("rim", "word")
         ]
 
-    def _key(self, width: float | None) -> list[dict[str, Any]]:
+    def _key(self, width: float) -> list[dict[str, Any]]:
         """The legend, on a mark without rows; one series alone needs none.
 
-        It has as many columns as there is room for: in the width given, or in that of the page.
+        Its columns are fixed: Vega cuts a legend off that grows when a page gets narrower.
         """
         shown = [each for each in self._named if each.key]
         if len(shown) < 2:
             return []
         names = [each.name for each in shown]
-        wide = round(SYMBOL + LETTER * max(map(len, names)))
-        columns: Any = {"expr": f"max(1, floor(width / {wide}))"}
-        if width is not None:  # that of a panel is not that of the chart
-            columns = max(1, int((width - AXIS_ROOM) // wide))
-        legend = {"title": None, "symbolOpacity": 1, "columns": columns}
+        fitting = int((width - AXIS_ROOM) // (SYMBOL + LETTER * max(map(len, names))))
+        legend = {"title": None, "symbolOpacity": 1, "columns": max(1, fitting)}
         looks = zip(*(_symbol(each, self.theme) for each in shown), strict=True)
         channels = {
             name: {
-                "field": "series", "type": "nominal", "legend": legend,
+                "field": "series", "type": "nominal", "sort": names, "legend": legend,
                 "scale": {"type": "ordinal", "domain": names, "range": list(values)},
             }
             for name, values in zip(
