@@ -10,7 +10,6 @@ from dprime.curve import LowerCurve
 from dprime.shapes import GaussianShape
 from dprime.show import charts
 from dprime.show.charts import (
-    AccuracyPoint,
     FrontierPoint,
     FrontierSeries,
     ImprovementPoint,
@@ -59,7 +58,6 @@ def examples():
     claim = TRAINING.curve()
     lower = LowerCurve(GaussianShape(0.1), confidence=0.95, method="band")
     bound = belief_bound(FULL_BATCH, "add-remove", 0.5)
-    setting = AccuracyPoint("noise 1", 0.2, 0.9, 0.88, 0.92)
     lines = (
         SecurityLine("membership", "certified", ((1.0, 0.95), (2.0, 0.9))),
         SecurityLine("age", "estimate", ((1.0, 0.99), (2.0, 0.98))),
@@ -75,7 +73,6 @@ def examples():
         charts.sensitivity(np.full((5, 12), 0.5), clip_norm=1.0, adjacency="replace"),
         charts.scores(logs[in_world, -1], logs[~in_world, -1]),
         charts.ladder((Rung("api-access", 0.0, 0.1, 0.2),), 0.7, "d′", 0.95),
-        charts.accuracy((setting,), "membership advantage"),
         *membership(claim),
         charts.security(lines, "Adult"),
     ]

@@ -81,7 +81,7 @@ class Chart:
         """Some points of a series in words."""
         name = f"{series.panel}, {series.name}" if series.panel else series.name
         told = []
-        for place in wording.some_of(len(series.x)):
+        for place in series.places:
             side = "" if series.says == "about" else series.says
             y = f"{series.says} {self.y.say(series.y[place], side)}"
             low, high = (ends[place] if ends else None for ends in (series.low, series.high))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
@@ -81,6 +82,7 @@ class Series:
         key: whether it has an entry in the key.
         says: what its numbers are, "at most", "at least" or "about", if the text alternative shall
             read them: ceilings are rounded up, floors down.
+        aloud: where it reads them, at the next point each; none reads some evenly.
     """
 
     name: str
@@ -97,6 +99,16 @@ class Series:
     panel: str = ""
     key: bool = True
     says: Literal["", "at most", "at least", "about"] = ""
+    aloud: Sequence[float] = ()
+
+    @property
+    def places(self) -> list[int]:
+        """Of the points that the text alternative reads."""
+        if not self.aloud:
+            return wording.some_of(len(self.x))
+        across = [float(x) for x in self.x]
+        found = {bisect_left(across, x * (1 - 1e-9)) for x in self.aloud}
+        return sorted(place for place in found if place < len(across))
 
     def __post_init__(self) -> None:
         for column in (self.y, self.low, self.high, self.words):

@@ -76,7 +76,7 @@ def test_nothing_is_drawn_where_fewer_than_one_false_alarm_could_be_counted():
         assert row["tpr"] >= 1 / 150
     assert drawn(chart)["LiRA"].x == (0.01, 0.1, 1.0)
     assert chart.x.domain == (1 / 150, 1.0)
-    assert "at 0.1 %" not in chart.text
+    assert " 0.1 %:" not in chart.text
 
 
 def test_the_title_speaks_of_a_rate_that_is_drawn():

@@ -3,12 +3,10 @@ import math
 import pytest
 
 from dprime.show.charts import (
-    AccuracyPoint,
     FrontierPoint,
     FrontierSeries,
     ImprovementPoint,
     SecurityLine,
-    accuracy,
     frontier,
     improvement,
     security,
@@ -185,21 +183,6 @@ def test_accuracy_is_a_share():
     assert security((one,), "Adult", "accuracy").svg().startswith("<svg")
 
 
-def test_settings_stand_in_the_order_of_their_risk():
-    points = (AccuracyPoint("b", 0.4, 0.95), AccuracyPoint("a", 0.1001, 0.9, 0.89, 0.91))
-    chart = accuracy(points, "Membership advantage")
-    (setting,) = chart.series
-    assert (setting.words, setting.x, setting.y) == (["a", "b"], [0.1001, 0.4], [0.9, 0.95])
-    assert (setting.low, setting.high) == ([0.89, None], [0.91, None])
-    assert chart.title == (
-        "The accuracy is 90 % where membership advantage is at most 0.101, and 95 % where it is "
-        "at most 0.4."
-    )
-    assert "0.1001 (a): about 90 % (89 % to 91 %); 0.4 (b): about 95 %." in chart.text
-    alone = accuracy(points[:1], "ε at δ 1e-05").title
-    assert alone == "The accuracy is 95 % where ε at δ 1e-05 is at most 0.4."
-
-
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -218,9 +201,6 @@ def test_settings_stand_in_the_order_of_their_risk():
         (lambda: security((), "Adult"), "lines must be few enough"),
         (lambda: security((MEMBERSHIP,) * 4, "Adult"), "lines must be 3 at most"),
         (lambda: security((AGE,), "Adult", "steps"), "across must be"),
-        (lambda: accuracy((), "risk"), "points must be one point or more"),
-        (lambda: AccuracyPoint("a", 0.1, 95.0), "accuracy must be between 0 and 1"),
-        (lambda: AccuracyPoint("a", math.inf, 0.9), "risk must be a finite number"),
     ],
 )
 def test_refused(make, said):

@@ -10,12 +10,10 @@ from dprime.show.charts.membership import (
 )
 from dprime.show.charts.plans import bayes_security, precision, risk
 from dprime.show.charts.trainings import (
-    AccuracyPoint,
     FrontierPoint,
     FrontierSeries,
     ImprovementPoint,
     SecurityLine,
-    accuracy,
     frontier,
     improvement,
     security,
@@ -31,13 +29,12 @@ from dprime.show.charts.trials import (
 
 CHARTS = (
     trade_off, risk, precision, bayes_security, belief, belief_distribution, sensitivity, scores,
-    ladder, accuracy, membership_roc, precision_over_prior, improvement, security, frontier,
+    ladder, membership_roc, precision_over_prior, improvement, security, frontier,
 )  # fmt: skip
 """Every function that makes a chart."""
 
 __all__ = [
     "CHARTS",
-    "AccuracyPoint",
     "FrontierPoint",
     "FrontierSeries",
     "ImprovementPoint",
@@ -47,7 +44,6 @@ __all__ = [
     "RocCurve",
     "Rung",
     "SecurityLine",
-    "accuracy",
     "bayes_security",
     "belief",
     "belief_distribution",

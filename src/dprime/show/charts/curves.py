@@ -125,7 +125,7 @@ def trade_off(
     return Chart(
         "trade-off-log" if log else "trade-off",
         found.title,
-        found.text("logarithmic axes" if log else "axes from 0 to 100 %"),
+        found.about("logarithmic axes" if log else "axes from 0 to 100 %"),
         x,
         replace(x, field="tpr", title=FOUND),
         found.series(log),
@@ -174,28 +174,17 @@ class _Found:
         pairs = zip(lower.fpr, lower.tpr, strict=True)
         return max(pairs, key=lambda pair: pair[1] - claim.ceiling(pair[0]))[0]
 
-    def text(self, axes: str) -> str:
-        """The axes, readings of both curves, and what lies between."""
-        rates = sorted({*READ_ALOUD, self.fpr})
-        most = "; ".join(
-            f"at {wording.percent(rate)} false alarms at most "
-            f"{wording.percent_up(self.claim.ceiling(rate))}"
-            for rate in rates
-        )
+    def about(self, axes: str) -> str:
+        """The axes, what both curves are, and what lies between."""
         claimed = "The upper line is certified: on average over trainings no attacker lies above it"
         if self.exceeded:
             claimed = "One line is the claim, which says that on average no attacker lies above it"
-        told = f"Line chart, {axes}. {AXES} {claimed}: {most}."
+        told = f"Line chart, {axes}. {AXES} {claimed}."
         if self.lower is None:
             return told
-        least = "; ".join(
-            f"at {wording.percent(rate)} at least {wording.percent_down(self.lower.floor(rate))}"
-            for rate in rates
-        )
-        which = "other" if self.exceeded else "lower"
         return (
-            f"{told} The {which} line is what this attacker reached, a lower bound ({self.sure}): "
-            f"{least}. {self._between(self.lower)}"
+            f"{told} The {'other' if self.exceeded else 'lower'} line is what this attacker "
+            f"reached, a lower bound ({self.sure}). {self._between(self.lower)}"
         )
 
     def _between(self, lower: Points) -> str:
@@ -212,17 +201,19 @@ class _Found:
         start = SMALLEST if log else 0.0
         claimed = "claimed limit" if self.exceeded else "certified limit"
         fpr, tpr = _drawn(self.claim, start)
-        certified = Series(claimed, theme.CERTIFIED, fpr, tpr)
+        aloud = (*READ_ALOUD, self.fpr)
+        certified = Series(claimed, theme.CERTIFIED, fpr, tpr, says="at most", aloud=aloud)
         guessing = Series("guessing", theme.BASELINE, (start, 1.0), (start, 1.0))
         if self.lower is None:
             return self._reading(log), certified, guessing
         name = f"reached ({wording.percent(self.confidence)} sure)"
-        reached = Series(name, theme.OBSERVED, *_drawn(self.lower, start))
+        least = _drawn(self.lower, start)
+        reached = Series(name, theme.OBSERVED, *least, says="at least", aloud=aloud)
         curves = (self._reading(log), certified, reached, guessing)
         if self.exceeded:
             return curves
-        least = [min(max(self.lower.floor(x), start), y) for x, y in zip(fpr, tpr, strict=True)]
-        return *curves, Series("room for the truth", theme.ROOM, fpr, tpr, "area", low=least)
+        under = [min(max(self.lower.floor(x), start), y) for x, y in zip(fpr, tpr, strict=True)]
+        return *curves, Series("room for the truth", theme.ROOM, fpr, tpr, "area", low=under)
 
     def _reading(self, log: bool) -> Series:
         """The numbers at the marked rate, the limit in words."""

@@ -113,7 +113,7 @@ def membership_roc(
     found = _Found(tuple(curves), claim, least_fpr, confidence, fpr)
     start = f"{title_of}: a" if title_of else "A"
     return Chart(
-        "membership-roc", f"{start}{found.title}.", found.text,
+        "membership-roc", f"{start}{found.title}.", found.about,
         found.axis, replace(found.axis, field="tpr", title=FOUND), found.series,
     )  # fmt: skip
 
@@ -182,45 +182,28 @@ class _Found:
         ]
 
     @property
-    def text(self) -> str:
-        """The axes, readings of each curve, and what is allowed."""
-        parts = [
+    def about(self) -> str:
+        """The axes, and how to read an interval above the claim."""
+        told = (
             f"Line chart, logarithmic axes from {wording.percent(self.least)} to 100 %; rarer "
             f"false alarms are not shown. {AXES} Each line is a mean with its "
-            f"{wording.percent(self.confidence)} interval, an estimate.",
-            *(f"{curve.label}: {self._readings(curve)}." for curve in self.curves),
-        ]
-        if self.claim is not None:
-            ceilings = "; ".join(
-                f"at {wording.percent(rate)} at most {wording.percent_up(self.claim.ceiling(rate))}"
-                for rate in self._aloud(self.least)
-            )
-            parts.append(f"Allowed by the claim, in expectation: {ceilings}.")
+            f"{wording.percent(self.confidence)} interval, an estimate; the claim is what is "
+            "allowed in expectation."
+        )
         if above := self._above_claim():
             luck = wording.by_luck(self._points, self.confidence)
-            parts.append(
-                f"At {len(above)} of {self._points} points the interval lies wholly above the "
+            told += (
+                f" At {len(above)} of {self._points} points the interval lies wholly above the "
                 f"claim; luck alone would give about {luck}. More than that is a threshold chosen "
                 "on the records that it is counted on, or a claim that does not hold: an audit "
                 "decides it."
             )
-        return " ".join(parts)
-
-    def _aloud(self, start: float) -> list[float]:
-        return [rate for rate in sorted({*READ_ALOUD, self.rate}) if rate >= start]
-
-    def _readings(self, curve: RocCurve) -> str:
-        told = []
-        for rate in self._aloud(self._start(curve)):
-            tpr, low, high = curve.at(rate)
-            interval = wording.share_range(low, high)
-            told.append(f"at {wording.percent(rate)} it finds {wording.percent(tpr)} ({interval})")
-        return "; ".join(told)
+        return told
 
     @property
     def series(self) -> tuple[Series, ...]:
         """Guessing, what the claim allows from the beginning of the axes on, every attack."""
-        drawn = []
+        drawn, aloud = [], [rate for rate in (*READ_ALOUD, self.rate) if rate >= self.least]
         pencils = theme.pencils("curves", len(self.curves))
         for curve, pencil in zip(self.curves, pencils, strict=True):
             points = [
@@ -231,13 +214,16 @@ class _Found:
                 if min(fpr, tpr) >= self.least
             ]
             fpr, tpr, low, high = zip(*points, strict=True) if points else ((),) * 4
-            drawn.append(Series(curve.label, pencil, fpr, tpr, low=low, high=high))
+            drawn.append(
+                Series(curve.label, pencil, fpr, tpr, low=low, high=high, says="about", aloud=aloud)
+            )
         if self.claim is not None:
             pairs = zip(self.claim.fpr, self.claim.tpr, strict=True)
             rest = [(x, y) for x, y in pairs if x > self.least]
             start = (self.least, self.claim.ceiling(self.least))
             x, y = zip(start, *rest, strict=True)
-            drawn.append(Series("allowed by the claim", theme.CERTIFIED, x, y))
+            name, pencil = "allowed by the claim", theme.CERTIFIED
+            drawn.append(Series(name, pencil, x, y, says="at most", aloud=aloud))
         ends = (self.least, 1.0)
         return (*drawn, Series("guessing", theme.BASELINE, ends, ends))
 

@@ -302,7 +302,7 @@ def _sides(series: Sequence[FrontierSeries]) -> list[list[str]]:
     ]
 
 
-# Security and accuracy ----------------------------------------------------------------------------
+# Security -----------------------------------------------------------------------------------------
 
 
 @final
@@ -369,46 +369,4 @@ def security(lines: Sequence[SecurityLine], data: str, across: Across = "epochs"
         "the axis does not begin at 0. Solid lines are certified, dashed ones are estimates, which "
         "guarantee nothing.",
         x, y, tuple(drawn),
-    )  # fmt: skip
-
-
-@final
-@dataclass(frozen=True)
-class AccuracyPoint:
-    """One setting: its certified risk, its accuracy, and the accuracy's interval where known."""
-
-    label: str
-    risk: float
-    accuracy: float
-    low: float | None = None
-    high: float | None = None
-
-    def __post_init__(self) -> None:
-        validate.at_least_zero("risk", self.risk)
-        for name in ("accuracy", "low", "high"):
-            if getattr(self, name) is not None:
-                validate.probability(name, getattr(self, name), example=0.9)
-
-
-def accuracy(points: Sequence[AccuracyPoint], risk_title: str) -> Chart:
-    """What privacy costs: accuracy against a certified risk, one point a setting."""
-    _some("points", points, "an AccuracyPoint")
-    ordered = sorted(points, key=lambda point: point.risk)
-    first, last = (
-        (wording.percent(point.accuracy), wording.up(point.risk))
-        for point in (ordered[0], ordered[-1])
-    )
-    title = f"The accuracy is {first[0]} where {wording.inside(risk_title)} is at most {first[1]}"
-    if len(points) > 1:
-        title += f", and {last[0]} where it is at most {last[1]}"
-    setting = Series(
-        "setting", theme.OWN, [p.risk for p in ordered], [p.accuracy for p in ordered], "points",
-        [p.low for p in ordered], [p.high for p in ordered], words=[p.label for p in ordered],
-        side="left", says="about",
-    )  # fmt: skip
-    return Chart(
-        "accuracy", f"{title}.",
-        f"Points. Across: {risk_title}, at most. Up: accuracy on data that was not trained on.",
-        Axis("risk", f"{risk_title}, at most"),
-        Axis("accuracy", "accuracy (%)", percent=True, zero=False), (setting,),
     )  # fmt: skip
