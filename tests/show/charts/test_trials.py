@@ -83,10 +83,10 @@ def test_trials_that_diverged_are_left_out_and_said(make):
     logs, in_world = walks(trials=6, steps=2)
     logs[0, 1], logs[3, 0] = np.nan, np.inf
     text = make(logs, in_world).text
-    assert text.endswith("2 trials without a finite number left out.")
-    assert "2 trials" in text
+    assert "2 trials without a finite number left out." in text
+    assert "of 2 trials" in text or "(2 trials)" in text
     alone = sensitivity([[0.5], [np.inf]], clip_norm=1.0, adjacency="replace").text
-    assert alone.endswith("1 trial without a finite number left out.")
+    assert "1 trial without a finite number left out." in alone
 
 
 @pytest.mark.parametrize(

@@ -69,19 +69,6 @@ def improvement(
         count = wording.counted(validate.whole("thresholds", thresholds, example=40), "threshold")
         chosen = f" Each number is for the best of {count}."
     ordered = sorted(points, key=lambda point: point.prior)
-    across = [point.prior for point in ordered]
-    gains = [(point.improvement, point.low, point.high) for point in ordered]
-    luck = [(point.shuffled, point.shuffled_low, point.shuffled_high) for point in ordered]
-    lines = (
-        Series(
-            name, pencil, across, [each[0] for each in values], "joined",
-            [each[1] for each in values], [each[2] for each in values], aside=aside, says="about",
-        )
-        for name, pencil, aside, values in (
-            (attack, theme.CHOSEN, -ASIDE, gains),
-            ("shuffled scores", theme.ESTIMATE, ASIDE, luck),
-        )
-    )  # fmt: skip
     return Chart(
         "improvement",
         f"{wording.sentence(attack)} on {data} {_gain(ordered)}.",
@@ -91,8 +78,22 @@ def improvement(
         f"one percentage point.{chosen}",
         Axis("prior", PI, percent=True, domain=(0.0, 1.0)),
         Axis("improvement", "precision above the baseline (points)", percent=True, unit=""),
-        (*lines, Series("baseline", theme.BASELINE, (0.0, 1.0), (0.0, 0.0))),
+        (*_gains(ordered, attack), Series("baseline", theme.BASELINE, (0.0, 1.0), (0.0, 0.0))),
     )  # fmt: skip
+
+
+def _gains(ordered: Sequence[ImprovementPoint], attack: str) -> Iterator[Series]:
+    """The attack, and beside it shuffled scores."""
+    across = [point.prior for point in ordered]
+    for name, pencil, aside, values in (
+        (attack, theme.CHOSEN, -ASIDE, [(p.improvement, p.low, p.high) for p in ordered]),
+        (
+            "shuffled scores", theme.ESTIMATE, ASIDE,
+            [(p.shuffled, p.shuffled_low, p.shuffled_high) for p in ordered],
+        ),
+    ):  # fmt: skip
+        y, low, high = zip(*values, strict=True)
+        yield Series(name, pencil, across, y, "joined", low, high, aside=aside, says="about")
 
 
 def _gain(ordered: Sequence[ImprovementPoint]) -> str:

@@ -93,13 +93,7 @@ def _spread(
     """Median and range of nine in ten of values [trial, step]; `start` is what holds at step 0."""
     low, median, high = ([*start, *row] for row in np.quantile(values, SPREAD, axis=0).tolist())
     at = [*(0 for _ in start), *steps]
-    return Series(name, pencil, at, median, low=low, high=high)
-
-
-def _range(values: Floats, say: Callable[[float], str]) -> str:
-    """Median and range of nine in ten of some values."""
-    low, median, high = (say(float(x)) for x in np.quantile(values, SPREAD))
-    return f"{median}, {low} to {high}"
+    return Series(name, pencil, at, median, low=low, high=high, says="about")
 
 
 def belief(
@@ -126,78 +120,71 @@ def belief(
     if bound is not None and len(bound) != count:
         remedy = f"give one number for each of the {count} steps"
         raise validate.invalid_input("bound", f"{len(bound)} numbers", "one a step", remedy)
-    with_it, without = (
+    drawn = [
         _spread(name, pencil, steps.tolist(), beliefs(world[:, steps - 1], prior), prior)
         for name, pencil, world in (
             ("with the record", theme.WITH, inside), ("without it", theme.WITHOUT, outside)
         )
-    )  # fmt: skip
-    last = [beliefs(world[:, -1], prior) for world in (inside, outside)]
-    ends, above = [_range(each, wording.percent) for each in last], int((last[0] > limit).sum())
+    ]  # fmt: skip
+    above = int((beliefs(inside[:, -1], prior) > limit).sum())
     called, trials = wording.percent(limit), wording.counted(len(inside), "trial")
-    limits = [] if bound is None else [float(bound[step - 1]) for step in steps]
-    promised, told, certified = _certified(steps.tolist(), limits, prior, odds(exceeded))
-    return Chart(
-        "belief",
-        f"With the record, the belief ended above {called} in {above:,} of {trials}{promised}.",
+    said = f"With the record, the belief ended above {called} in {above:,} of {trials}"
+    about = (
         "Line chart. Across: steps. Up: the observer's belief that the record was in, starting "
-        f"from {wording.percent(prior)}. After {wording.counted(count, 'step')}, with the record: "
-        f"{ends[0]}; without it: {ends[1]} (median, and the range of nine in ten "
-        f"trials; {len(inside):,} and {len(outside):,} trials). {above:,} of {len(inside):,} "
-        f"trials with the record ended above {called}.{told}{_left_out(left_out)}",
+        f"from {wording.percent(prior)}: the median, and the range of nine in ten of {trials} with "
+        f"the record and {len(outside):,} without it. {said}."
+    )
+    if bound is not None:
+        limits = [float(bound[step - 1]) for step in steps]
+        drawn.insert(0, _certified(steps.tolist(), limits, prior))
+        most, often = wording.percent_up(limits[-1]), odds(exceeded)
+        sure = f"above {most} it ends at most {often}"
+        said += f"; {'no limit below certainty is certified' if most == '100 %' else sure}"
+        about += f" What is certified is exceeded at most {often}, at each step for itself."
+    return Chart(
+        "belief", f"{said}.", about + _left_out(left_out),
         Axis("step", "steps", whole=True), Axis("belief", BELIEF, percent=True, domain=(0.0, 1.0)),
-        (*certified, with_it, without),
+        tuple(drawn),
     )  # fmt: skip
 
 
-def _certified(
-    steps: list[int], limits: list[float], prior: float, often: str
-) -> tuple[str, str, tuple[Series, ...]]:
-    """What is promised, in the title and in the text, and the line of the certified beliefs."""
-    if not limits:
-        return "", "", ()
-    most = wording.percent_up(limits[-1])
-    promised = "; no limit below certainty is certified"
-    if most != "100 %":
-        promised = f"; above {most} it ends at most {often}"
-    told = (
-        f" Certified: after the last step the belief exceeds {most} at most {often}; each step's "
-        "limit holds for that step alone."
-    )
-    side = "below-left" if limits[-1] > HIGH else "above-left"
-    words = Series(
-        "limit", theme.LIMIT, steps[-1:], limits[-1:], "words", words=(f"certified: {most}",),
-        side=side, key=False,
+def _certified(steps: list[int], limits: list[float], prior: float) -> Series:
+    """Between two steps that are drawn the later one's limit holds, which is the larger one."""
+    words = [*("" for _ in steps), f"certified: {wording.percent_up(limits[-1])}"]
+    return Series(
+        "certified limit", theme.LIMIT, [0, *steps], [prior, *limits], step="before", words=words,
+        side="below-left" if limits[-1] > HIGH else "above-left", says="at most",
     )  # fmt: skip
-    # Between two steps that are drawn the later one's limit holds, which is the larger one.
-    at, stairs = [0, *steps], [prior, *limits]
-    return (
-        promised,
-        told,
-        (words, Series("certified limit", theme.LIMIT, at, stairs, step="before")),
-    )
 
 
 # Histograms ---------------------------------------------------------------------------------------
 
 
-def _histogram(
-    field: str, edges: Floats, inside: Floats, outside: Floats
-) -> tuple[Axis, tuple[Series, Series]]:
+def _histogram(edges: Floats, worlds: Sequence[Floats]) -> tuple[Axis, tuple[Series, Series]]:
     """Shares of the trials from each edge to the next; what lies beyond is in the outermost bins.
 
     They are counts of bins, so that they are drawn as steps; behind the last edge there is nothing.
     """
-    shares = [
+    inside, outside = (
         [*(np.histogram(np.clip(each, edges[0], edges[-1]), edges)[0] / len(each)).tolist(), 0.0]
-        for each in (inside, outside)
-    ]
-    filled = theme.Pencil("second", opacity=0.45)
-    across = edges.tolist()
-    return Axis("share", "share of the trials (%)", percent=True), (
-        Series("without it", theme.WITHOUT, across, shares[1], step="after"),
-        Series("with the record", filled, across, shares[0], "area", step="after"),
+        for each in worlds
     )
+    filled = theme.Pencil("second", opacity=0.45)
+    return Axis("share", "share of the trials (%)", percent=True), (
+        Series("without it", theme.WITHOUT, edges.tolist(), outside, step="after"),
+        Series("with the record", filled, edges.tolist(), inside, "area", step="after"),
+    )
+
+
+def _told(worlds: Sequence[Floats], say: Callable[[float], str]) -> str:
+    """Where most numbers of both worlds lie."""
+    inside, outside = (
+        f"({wording.counted(len(each), 'trial')}) the median is {middle}, and nine in ten lie from "
+        f"{low} to {high}"
+        for each in worlds
+        for low, middle, high in [[say(float(x)) for x in np.quantile(each, SPREAD)]]
+    )
+    return f"Up: share of the trials. With the record {inside}; without it {outside}."
 
 
 def belief_distribution(
@@ -210,25 +197,16 @@ def belief_distribution(
     ends = [beliefs(np.asarray(world)[:, -1], prior) for world in worlds]
     above = [wording.percent(float(np.mean(each > belief))) for each in ends]
     limit = wording.percent(belief)
-    ranges = [[wording.percent(x) for x in np.quantile(each, SPREAD).tolist()] for each in ends]
-    inside, outside = (
-        f"({wording.counted(len(each), 'trial')}) the median is {middle}, and nine in ten end from "
-        f"{low} to {high}"
-        for each, (low, middle, high) in zip(ends, ranges, strict=True)
-    )
-    text = (
-        "Histogram. Across: the observer's final belief that the record was in, from a prior of "
-        f"{wording.percent(prior)}. Up: share of the trials. With the record {inside}; without it "
-        f"{outside}. {above[0]} and {above[1]} end above {limit}, which is marked."
-    )
-    y, worlds_drawn = _histogram("belief", np.linspace(0.0, 1.0, 21), ends[0], ends[1])
+    y, histograms = _histogram(np.linspace(0.0, 1.0, 21), ends)
     return Chart(
         "belief-distribution",
         f"The final belief exceeded {limit} in {above[0]} of the trials with the record and in "
         f"{above[1]} of those without.",
-        text + _left_out(left_out),
+        "Histogram. Across: the observer's final belief that the record was in, from a prior of "
+        f"{wording.percent(prior)}. {_told(ends, wording.percent)} {limit} is marked."
+        f"{_left_out(left_out)}",
         Axis("belief", f"final {BELIEF}", percent=True, domain=(0.0, 1.0)), y,
-        (Series(f"limit: {limit}", theme.LIMIT, (belief,), kind="rule"), *worlds_drawn),
+        (Series(f"limit: {limit}", theme.LIMIT, (belief,), kind="rule"), *histograms),
     )  # fmt: skip
 
 
@@ -241,25 +219,16 @@ def scores(in_scores: ArrayLike, out_scores: ArrayLike) -> Chart:
     if high <= low:  # nearly all scores are one number
         width = max(abs(low), 1.0)
         low, high = low - width, high + width
-    inside, outside = (
-        f"({wording.counted(len(each), 'trial')}) the median is {middle:.3g}, and nine in ten lie "
-        f"from {least:.3g} to {most:.3g}"
-        for each in worlds
-        for least, middle, most in [np.quantile(each, SPREAD).tolist()]
-    )
-    text = (
-        "Histogram. Across: the distinguisher's score, higher speaks for the record. Up: share of "
-        f"the trials. With the record {inside}; without it {outside}. The outermost bins hold what "
-        "lies beyond them."
-    )
-    y, series = _histogram("score", np.linspace(low, high, BINS + 1), worlds[0], worlds[1])
+    y, histograms = _histogram(np.linspace(low, high, BINS + 1), worlds)
     return Chart(
         "scores",
         f"In {wording.percent(auc(worlds[0], worlds[1]))} of all pairs of trials the one with the "
         "record has the higher score; guessing has 50 %.",
-        text + _left_out(left_out, "score"),
+        "Histogram. Across: the distinguisher's score, higher speaks for the record. "
+        f"{_told(worlds, '{:.3g}'.format)} The outermost bins hold what lies beyond them."
+        f"{_left_out(left_out, 'score')}",
         Axis("score", "score (higher speaks for the record)", domain=(float(low), float(high))), y,
-        series,
+        histograms,
     )  # fmt: skip
 
 
@@ -280,15 +249,14 @@ def sensitivity(sensitivity: ArrayLike, *, clip_norm: float, adjacency: str) -> 
     most, called = (2 * norm, "2 C") if adjacency == "replace" else (norm, "C")
     limit = f"{called} = {wording.near(most)}"
     share = wording.percent(float(np.median(values)) / most)
-    first, last = (_range(values[:, place], wording.near) for place in (0, -1))
     return Chart(
         "sensitivity",
         f"At the median this record moved a step by {share} of the most that any record may "
         f"({limit}).",
         "Line chart. Across: steps. Up: local sensitivity, how far this record moves the clipped "
-        f"sum. Step 1: {first}; step {ends[1]:,}: {last} (median, and the range of nine in ten out "
-        f"of {len(values):,} trials). The largest was {wording.near(float(values.max()))}. The "
-        f"global sensitivity is {limit}.{_left_out(int((~kept).sum()))}",
+        f"sum: the median, and the range of nine in ten out of {len(values):,} trials. The largest "
+        f"was {wording.near(float(values.max()))}. The global sensitivity is {limit}."
+        f"{_left_out(int((~kept).sum()))}",
         Axis("step", "steps", domain=ends if ends[0] < ends[1] else None, whole=True),
         Axis("sensitivity", "sensitivity (norm, unit of C)"),
         (local, Series(f"global: {limit}", theme.LIMIT, ends, (most, most))),
