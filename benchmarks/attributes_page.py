@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from dprime.mechanisms import DPSGD
-from dprime.show.figures.security import Across, SecurityFigure, SecurityLine
+from dprime.show.chart import Chart
+from dprime.show.charts import SecurityLine, security
+from dprime.show.charts.trainings import Across
 from dprime.text import round_down, round_up
 from tables import fill
 
@@ -124,7 +126,8 @@ def _claims(runs: Sequence[Row]) -> str:
 def pictures(adult: Row) -> str:
     """Figures 9 and 1 of the paper, of the first training."""
     shown = []
-    for across, name in (("epochs", "figure 9"), ("accuracy", "figure 1")):
+    charts: tuple[tuple[Across, str], ...] = (("epochs", "figure 9"), ("accuracy", "figure 1"))
+    for across, name in charts:
         figure = _figure(adult, across)
         place = f"attributes-adult-{across}.svg"
         figure.save(ASSETS / place)
@@ -132,7 +135,7 @@ def pictures(adult: Row) -> str:
     return "\n\n".join(shown)
 
 
-def _figure(adult: Row, across: str) -> SecurityFigure:
+def _figure(adult: Row, across: Across) -> Chart:
     run, first = adult["runs"][0], 0 if across == "epochs" else FIRST_EPOCH - 1
     at = run["accuracy"] if across == "accuracy" else list(range(1, adult["epochs"] + 1))
     order = sorted(range(first, adult["epochs"]), key=lambda epoch: (at[epoch], epoch))
@@ -143,8 +146,7 @@ def _figure(adult: Row, across: str) -> SecurityFigure:
         lines.append(
             SecurityLine(name, "estimate", _points(at, run["security"][FORM][kind], order))
         )
-    shown: Across = "accuracy" if across == "accuracy" else "epochs"
-    return SecurityFigure(tuple(lines), "Adult", shown)
+    return security(tuple(lines), "Adult", across)
 
 
 def _frontier(order: Sequence[int], accuracy: Sequence[float]) -> list[int]:

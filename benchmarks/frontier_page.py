@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from dprime.membership.confidence import over_repetitions
-from dprime.show.figures.frontier import FrontierFigure, FrontierPoint, FrontierSeries
+from dprime.show import charts
+from dprime.show.charts import FrontierPoint, FrontierSeries
 from dprime.text import round_up
 from tables import fill
 
@@ -55,7 +56,7 @@ def _pictures(runs: list[Row]) -> list[str]:
             if run["data"] == data
         )
         name = f"frontier-{data}.svg"
-        FrontierFigure(series, NAMES[data]).save(ASSETS / name)
+        charts.frontier(series, NAMES[data]).save(ASSETS / name)
         shown.append(f"![{NAMES[data]}: accuracy against π at an equal bound](assets/{name})")
     return shown
 
@@ -65,7 +66,7 @@ def _point(point: Row, points: int) -> FrontierPoint:
     epsilon, finals = point["epsilon"], [each[-1] for each in point["accuracies"]]
     return FrontierPoint(
         point["probability"], *over_repetitions(finals, cells=points).within().numbers,
-        float("inf") if epsilon is None else epsilon, point["noise_multiplier"],
+        float("inf") if epsilon is None else epsilon,
     )  # fmt: skip
 
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
 
-from dprime.show.figures.figure import Figure, Row
+from dprime.show.chart import Chart
+from dprime.show.series import Axis, Kind, Series
+from dprime.show.theme import COMPARED, Pencil
 
-if TYPE_CHECKING:
-    import altair as alt
-
-INKS = ("#0a5a8f", "#b84a00", "#1b1f24", "#4a86b4", "#d98a3d", "#6f7a86", "#2f7d5b", "#8c4a7a")
-DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+LINES = (Pencil("first"), *COMPARED)
 """Lines differ by dash as well as by colour."""
 
-SHAPES = {"line": "stroke", "points": "circle", "published": "diamond"}
-"""What stands for each kind of line, in the picture and in the key."""
+BETWEEN = 60
+"""Pixels from one name across to the next, about."""
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -44,7 +40,7 @@ class Line:
         points: (x, y), or (x, y, low, high) with an interval.
         published: whether these are the paper's own values, which are drawn as diamonds.
         joined: whether points are joined by a line.
-        ink: which of `INKS`, by its place if not given; lines on the same thing share one.
+        ink: which of `LINES`, by its place if not given; lines on the same thing share one.
     """
 
     name: str
@@ -54,11 +50,19 @@ class Line:
     ink: int | None = None
 
 
-@dataclass(frozen=True)
-class LinesFigure(Figure):
+def lines_chart(
+    stem: str,
+    said: str,
+    x: str,
+    y: str,
+    lines: Sequence[Line],
+    log_x: bool = False,
+    log_y: bool = False,
+    places: Sequence[str] = (),
+) -> Chart:
     """Lines over a common axis.
 
-    Attributes:
+    Args:
         stem: of the picture's file.
         said: the title, which states the finding.
         x: what stands across, with its unit.
@@ -69,133 +73,40 @@ class LinesFigure(Figure):
         places: names for 1, 2, 3, … across, where these are no numbers.
     """
 
-    stem: str
-    said: str
-    x: str
-    y: str
-    lines: tuple[Line, ...]
-    log_x: bool = False
-    log_y: bool = False
-    places: tuple[str, ...] = ()
+    def at(place: float) -> str:
+        return places[round(place) - 1] if places else readable(place)
 
-    @property
-    def name(self) -> str:
-        """Of the picture's file."""
-        return self.stem
-
-    @property
-    def title(self) -> str:
-        """The finding."""
-        return self.said
-
-    @property
-    def text(self) -> str:
-        """The axes, and where each line begins and ends."""
-        told = "; ".join(
-            f"{line.name}: from {readable(line.points[0][1])} at {self._place(line.points[0][0])} "
-            f"to {readable(line.points[-1][1])} at {self._place(line.points[-1][0])}"
-            for line in self.lines
-            if line.points
-        )
-        return f"Chart. Across: {self.x}. Up: {self.y}. {told}."
-
-    def _place(self, x: float) -> str:
-        return self.places[round(x) - 1] if self.places else readable(x)
-
-    def rows(self) -> list[Row]:
-        """Every point."""
-        return [
-            {
-                "layer": _layer(line),
-                "line": line.name,
-                "x": float(point[0]),
-                "y": float(point[1]),
-                "low": float(point[2]) if len(point) > 2 else None,
-                "high": float(point[3]) if len(point) > 3 else None,
-            }
-            for line in self.lines
-            for point in line.points
-        ]
-
-    def draw(self, data: alt.NamedData) -> alt.LayerChart:
-        """Lines, points, intervals, and a key below."""
-        import altair as alt  # noqa: PLC0415  only a drawing needs it
-
-        names = [line.name for line in self.lines]
-        key = alt.Legend(
-            orient="bottom",
-            columns=2,
-            title=None,
-            labelLimit=300,
-            symbolSize=90,
-            symbolOpacity=1,
-        )
-        inks = [
-            INKS[(place if line.ink is None else line.ink) % len(INKS)]
-            for place, line in enumerate(self.lines)
-        ]
-        dashes = [
-            DASHES[place % len(DASHES) if line.joined and not line.published else 0]
-            for place, line in enumerate(self.lines)
-        ]
-        encoded: dict[str, Any] = {
-            "x": alt.X("x:Q", title=self.x, scale=self._across(), axis=self._axis()),
-            "y": alt.Y("y:Q", title=self.y, scale=_scale(self.log_y)),
-            "color": alt.Color(
-                "line:N", sort=names, legend=key,
-                scale=alt.Scale(domain=names, range=inks),
-            ),
-        }  # fmt: skip
-        dash = alt.StrokeDash(
-            "line:N", sort=names, legend=key,
-            scale=alt.Scale(domain=names, range=dashes),
-        )  # fmt: skip
-        shape = alt.Shape(
-            "line:N", sort=names, legend=key,
-            scale=alt.Scale(domain=names, range=[SHAPES[_layer(line)] for line in self.lines]),
-        )  # fmt: skip
-        base = alt.Chart(data)
-        only = "datum.layer === '{}'".format
-        joined = base.mark_line().encode(**encoded, strokeDash=dash)
-        dots = base.mark_point(filled=True, size=28, opacity=1).encode(**encoded, shape=shape)
-        diamonds = base.mark_point(filled=True, size=70, opacity=1).encode(**encoded, shape=shape)
-        bars = base.mark_rule().encode(**{**encoded, "y": alt.Y("low:Q"), "y2": "high:Q"})
-        return alt.LayerChart(
-            layer=[
-                joined.transform_filter(only("line")),
-                dots.transform_filter(only("points")),
-                bars.transform_filter("isValid(datum.low)"),
-                diamonds.transform_filter(only("published")),
-            ]
-        )
-
-    def _across(self) -> Any:
-        import altair as alt  # noqa: PLC0415
-
-        if not self.places:
-            return _scale(self.log_x)
-        return alt.Scale(domain=[0.5, len(self.places) + 0.5], nice=False)
-
-    def _axis(self) -> Any:
-        import altair as alt  # noqa: PLC0415
-
-        if not self.places:
-            return alt.Axis(labelFlush=False)
-        named = json.dumps(self.places, ensure_ascii=False)
-        return alt.Axis(
-            values=list(range(1, len(self.places) + 1)), labelExpr=f"{named}[datum.value - 1]",
-            tickCount=len(self.places), labelAngle=-40, labelAlign="right", labelLimit=200,
-            labelOverlap=False,
-        )  # fmt: skip
+    told = "; ".join(
+        f"{line.name}: from {readable(line.points[0][1])} at {at(line.points[0][0])} "
+        f"to {readable(line.points[-1][1])} at {at(line.points[-1][0])}"
+        for line in lines
+        if line.points
+    )
+    drawn = [
+        _series(line, place if line.ink is None else line.ink, places)
+        for place, line in enumerate(lines)
+    ]
+    return Chart(
+        stem, said, f"Chart. Across: {x}. Up: {y}. {told}.",
+        Axis("x", x, log=log_x, zero=False, names=bool(places)),
+        Axis("y", y, log=log_y, zero=False), tuple(drawn),
+    )  # fmt: skip
 
 
-def _layer(line: Line) -> str:
+def _series(line: Line, ink: int, places: Sequence[str]) -> Series:
+    """Points joined by a line, or alone; published ones as diamonds."""
+    pencil = replace(LINES[ink % len(LINES)], size=28)
     if line.published:
-        return "published"
-    return "line" if line.joined else "points"
-
-
-def _scale(log: bool) -> Any:
-    import altair as alt  # noqa: PLC0415
-
-    return alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False)
+        pencil = replace(pencil, shape="diamond", size=70)
+    across = [places[round(point[0]) - 1] if places else float(point[0]) for point in line.points]
+    ends = any(len(point) > 2 for point in line.points)
+    low, high = (
+        [float(point[end] if len(point) > 2 else point[1]) for point in line.points] if ends else []
+        for end in (2, 3)
+    )
+    joined: Kind = "joined" if ends else "line"
+    kind: Kind = joined if line.joined and not line.published else "points"
+    y = [float(point[1]) for point in line.points]
+    first = line.points[0][0] if places and line.points else 0.0
+    aside = BETWEEN * (first - round(first))  # pixels, of names that stand so far apart
+    return Series(line.name, pencil, across, y, kind, low, high, aside=aside)

@@ -37,7 +37,7 @@ from dprime.data import Split, load
 from dprime.data.dataset import Dataset
 from dprime.data.devices import device_named, device_title
 from dprime.runs.config import versions
-from dprime.show.figures.figure import Figure
+from dprime.show.chart import Chart
 from papers.paper import Basis, paper_of
 
 HERE = Path(__file__).resolve().parent
@@ -313,14 +313,14 @@ class Measured:
     claims: Sequence[Claim]
     settings: Mapping[str, Any]
     numbers: Mapping[str, Any] = field(default_factory=dict)
-    figure: Figure | Mapping[str, Figure] | None = None
+    figure: Chart | Mapping[str, Chart] | None = None
     kept: Kept | None = None
     tables: Sequence[Table] = ()
 
     @property
-    def figures(self) -> Mapping[str, Figure]:
+    def figures(self) -> Mapping[str, Chart]:
         """The pictures by name; a single one has none."""
-        return {"": self.figure} if isinstance(self.figure, Figure) else self.figure or {}
+        return {"": self.figure} if isinstance(self.figure, Chart) else self.figure or {}
 
 
 Measure = Callable[[Scale], Measured]
@@ -389,7 +389,7 @@ def kept_or(folder: Path, name: str, scale: Scale, make: Callable[[], Raw]) -> R
     return found
 
 
-def write(script: Path, result: Mapping[str, Any], figures: Mapping[str, Figure]) -> None:
+def write(script: Path, result: Mapping[str, Any], figures: Mapping[str, Chart]) -> None:
     """Results of a full run and of a quick one stand side by side; pictures are of the full one."""
     folder = script.parent / "results"
     folder.mkdir(exist_ok=True)

@@ -23,10 +23,11 @@ from dprime.bounds import (
     epsilon_from_belief,
     yeom_advantage_from_epsilon,
 )
+from dprime.show.chart import Chart
 from papers.bernau.cases import Case, Floats, Sensitivity, settings_of
 from papers.bernau.coinciding import together
 from papers.bernau.trainings import Seen, seen
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import (
     TOLERANCE,
     Claim,
@@ -320,11 +321,11 @@ def advantage_table(found: Audited) -> Table:
     return Table(f"{found.case.title}: both adversaries", head, rows)
 
 
-def panel(found: Audited, way: str, local: Floats, wide: Floats) -> LinesFigure:
+def panel(found: Audited, way: str, local: Floats, wide: Floats) -> Chart:
     """ε′ over ε by one way."""
     ideal = tuple((float(each), float(each)) for each in found.targets)
     shown = local[-1] / found.targets[-1]
-    return LinesFigure(
+    return lines_chart(
         f"{found.case.data}-{way}",
         f"{found.case.title}: at the largest ε, ε′ from {TITLES[way]} is {shown:.2f} of it with "
         f"local noise and {wide[-1] / found.targets[-1]:.2f} with global noise.",
@@ -340,7 +341,7 @@ def panel(found: Audited, way: str, local: Floats, wide: Floats) -> LinesFigure:
     )
 
 
-def adversaries(found: Audited) -> LinesFigure:
+def adversaries(found: Audited) -> Chart:
     """Panel d: both adversaries, and their bounds."""
     runs = found.runs["local"]
 
@@ -353,7 +354,7 @@ def adversaries(found: Audited) -> LinesFigure:
 
     bounds = [classical_advantage_from_epsilon(e, delta=found.case.delta) for e in found.targets]
     yeom = [min(1.0, yeom_advantage_from_epsilon(e)) for e in found.targets]
-    return LinesFigure(
+    return lines_chart(
         f"{found.case.data}-adversaries",
         f"{found.case.title}: at the largest ε the DI adversary has an advantage of "
         f"{runs[-1].advantage().value:z.2f}, the MI adversary "

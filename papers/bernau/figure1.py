@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 
 from dprime.bounds import classical_noise_multiplier_from_epsilon
+from dprime.show.chart import Chart
 from dprime.train.observers import log_mixture
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Measured, Scale, computed, run
 
 ON_D, ON_OTHER = 0.0, 1.0
@@ -57,9 +58,9 @@ def belief_in_d(answers: NDArray[np.float64], sigma: float) -> NDArray[np.float6
 
 def densities(
     at: NDArray[np.float64], inside: NDArray[np.float64], outside: NDArray[np.float64]
-) -> LinesFigure:
+) -> Chart:
     """Panel a."""
-    return LinesFigure(
+    return lines_chart(
         "figure1-densities",
         "The adversary says D below 0.5 and D′ above it.",
         "noisy answer",
@@ -72,9 +73,9 @@ def densities(
     )
 
 
-def beliefs(at: NDArray[np.float64], belief: NDArray[np.float64]) -> LinesFigure:
+def beliefs(at: NDArray[np.float64], belief: NDArray[np.float64]) -> Chart:
     """Panel b."""
-    return LinesFigure(
+    return lines_chart(
         "figure1-beliefs",
         "Both data sets are believed alike at an answer of 0.5.",
         "noisy answer",

@@ -13,7 +13,8 @@ from scipy import stats
 
 from dprime import GDP, TradeOff, choose
 from dprime.bounds import classical_noise_multiplier_from_epsilon
-from papers.drawing import Line, LinesFigure
+from dprime.show.chart import Chart
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Claim, Measured, Scale, exact, run, stated
 
 DELTA = 1e-6
@@ -84,7 +85,7 @@ def bounding(epsilon: float, reached: float, tight: float) -> Claim:
     )  # fmt: skip
 
 
-def drawn(epsilon: float, classical: float, tight: float) -> LinesFigure:
+def drawn(epsilon: float, classical: float, tight: float) -> Chart:
     """Densities, and the overlap in which the adversary errs, for both amounts of noise."""
     at = np.linspace(-3, 4, 141)
     lines = []
@@ -95,7 +96,7 @@ def drawn(epsilon: float, classical: float, tight: float) -> LinesFigure:
             Line(f"D′, {name}", tuple(zip(at, high, strict=True))),
             Line(f"errors, {name}", tuple(zip(at, np.minimum(low, high), strict=True))),
         ]
-    return LinesFigure(
+    return lines_chart(
         f"figure2-{epsilon:g}",
         f"At ({epsilon:g}, 10⁻⁶) the advantage is {advantage(classical):.2f} under the "
         f"noise of equation 1 and {advantage(tight):.2f} under noise that is enough.",

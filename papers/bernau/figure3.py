@@ -14,7 +14,8 @@ from scipy import special, stats
 
 from dprime import GDP, choose
 from dprime.bounds import classical_advantage_from_epsilon
-from papers.drawing import Line, LinesFigure, readable
+from dprime.show.chart import Chart
+from papers.drawing import Line, lines_chart, readable
 from papers.reproduce import SAME_BELIEF, TOLERANCE, Claim, Measured, Scale, exact, run, stated
 
 DELTAS = (0.01, 0.001, 1e-6)
@@ -155,13 +156,13 @@ def advantage_title(as_printed: Curves, right: Curves) -> str:
     )
 
 
-def drawn(name: str, y: str, title: str, as_printed: Curves, right: Curves) -> LinesFigure:
+def drawn(name: str, y: str, title: str, as_printed: Curves, right: Curves) -> Chart:
     """One panel, printed and right."""
 
     def line(label: str, values: list[float]) -> Line:
         return Line(label, tuple(zip(EPSILONS, values, strict=True)))
 
-    return LinesFigure(
+    return lines_chart(
         f"figure3-{name}",
         title,
         "ε",

@@ -23,6 +23,7 @@ from functools import partial
 import numpy as np
 
 from dprime.data.dissimilarity import Ranking
+from dprime.show.chart import Chart
 from dprime.train import Compute, LocalSensitivity, TrainingData, train
 from dprime.train.models import model_named
 from papers.bernau.cases import (
@@ -44,7 +45,7 @@ from papers.bernau.cases import (
 from papers.bernau.coinciding import together
 from papers.bernau.measures import distances_told, measure_claims, norms_told
 from papers.bernau.variants import train_from_glorot
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Claim, Measured, Scale, explained, mean, printed, run, share, stated
 
 ADJACENCIES: tuple[Adjacency, ...] = ("add-remove", "replace")
@@ -243,7 +244,7 @@ def from_glorot(scale: Scale, adjacency: Adjacency, one: Neighbour) -> str:
     )
 
 
-def drawn(case: Case, adjacency: Adjacency, found: list[Neighbour]) -> LinesFigure:
+def drawn(case: Case, adjacency: Adjacency, found: list[Neighbour]) -> Chart:
     """The mean by step, with the middle nine tenths of the trials."""
     steps = range(1, found[0].norms.shape[1] + 1)
     lines = []
@@ -252,7 +253,7 @@ def drawn(case: Case, adjacency: Adjacency, found: list[Neighbour]) -> LinesFigu
         middle = one.norms.mean(axis=0)
         lines.append(Line(one.title, tuple(zip(steps, middle, low, high, strict=True))))
     top, bottom = found[0].norms.mean(), found[-1].norms.mean()
-    return LinesFigure(
+    return lines_chart(
         f"figure4-{case.data}-{WORDS[adjacency]}",
         f"{case.title}, {WORDS[adjacency]}: the local sensitivity is {top:.2f} for the largest "
         f"dataset sensitivity and {bottom:.2f} for the smallest.",

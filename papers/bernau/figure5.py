@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dprime.show.chart import Chart
 from papers.bernau.cases import (
     CLIP_NORM,
     MNIST,
@@ -26,7 +27,7 @@ from papers.bernau.cases import (
 from papers.bernau.coinciding import together
 from papers.bernau.trainings import Seen, seen
 from papers.bernau.variants import varied
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import (
     TOLERANCE,
     Claim,
@@ -113,7 +114,7 @@ def long_gradients(scale: Scale, case: Case, found: Found) -> Claim:
     return explained(claim, from_other_choices)
 
 
-def drawn(adjacency: Adjacency, found: Found) -> LinesFigure:
+def drawn(adjacency: Adjacency, found: Found) -> Chart:
     """The mean by step with the middle nine tenths, and the global sensitivity."""
     chosen = [case for case, each in found if each == adjacency]
     lines = []
@@ -128,7 +129,7 @@ def drawn(adjacency: Adjacency, found: Found) -> LinesFigure:
     shares = ", ".join(
         f"{found[case, adjacency].norms.mean() / limit:.0%} on {case.title}" for case in chosen
     )
-    return LinesFigure(
+    return lines_chart(
         f"figure5-{WORDS[adjacency]}",
         f"{WORDS[adjacency].capitalize()}: the local sensitivity is {shares} of the global one.",
         "step",

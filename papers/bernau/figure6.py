@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dprime.show.chart import Chart
 from dprime.train import Compute, train
 from dprime.train.models import model_named
 from papers.bernau.cases import (
@@ -42,7 +43,7 @@ from papers.bernau.cases import (
 from papers.bernau.coinciding import together
 from papers.bernau.trainings import FinalAnswers, Seen, seen
 from papers.bernau.variants import varied
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import (
     TOLERANCE,
     Claim,
@@ -214,7 +215,7 @@ def accuracy_at(scale: Scale, case: Case, noise: Sensitivity, rate: float) -> Fl
     return seen_at_end.accuracy
 
 
-def beliefs(case: Case, found: Found) -> LinesFigure:
+def beliefs(case: Case, found: Found) -> Chart:
     """The share of trainings whose belief is at most a value."""
     lines = []
     for row in ROWS:
@@ -225,7 +226,7 @@ def beliefs(case: Case, found: Found) -> LinesFigure:
         lines.append(Line(named(*row), points))
     most = max(float(found[case, *row].beliefs.max()) for row in ROWS)
     middle = float(np.mean([found[case, *row].beliefs.mean() for row in ROWS]))
-    return LinesFigure(
+    return lines_chart(
         f"figure6-{case.data}",
         f"{case.title}: the largest of all final beliefs is {most:.2f}, their mean {middle:.2f}.",
         "final belief in the data set that was used",
@@ -234,7 +235,7 @@ def beliefs(case: Case, found: Found) -> LinesFigure:
     )
 
 
-def accuracies(chosen: Sequence[Case], found: Found) -> LinesFigure:
+def accuracies(chosen: Sequence[Case], found: Found) -> Chart:
     """Panel d: accuracy by setting."""
     lines = []
     for number, case in enumerate(chosen):
@@ -245,7 +246,7 @@ def accuracies(chosen: Sequence[Case], found: Found) -> LinesFigure:
             points.append((place + 1 + aside, each.value, each.low, each.high))
         lines.append(Line(case.title, tuple(points), joined=False))
     apart = max(np.ptp([point[1] for point in line.points]) for line in lines)
-    return LinesFigure(
+    return lines_chart(
         "figure6-accuracy",
         "Between the four settings of noise, the mean accuracy on held-out records differs by at "
         f"most {apart:.3f}.",

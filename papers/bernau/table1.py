@@ -19,6 +19,7 @@ import torch
 from dprime.audit.identifiability import advantage
 from dprime.data import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity
+from dprime.show.chart import Chart
 from dprime.train import (
     EngineContext,
     LikelihoodRatio,
@@ -29,7 +30,7 @@ from dprime.train import (
     train,
 )
 from dprime.train.models import model_named
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Claim, Estimate, Measured, Scale, mean, printed, run, stated
 
 WIDTH = 104
@@ -177,14 +178,14 @@ def drawn(
     grids: dict[str, Sequence[int]],
     times: dict[str, np.ndarray[Any, Any]],
     slopes: dict[str, Estimate],
-) -> LinesFigure:
+) -> Chart:
     """Times relative to the smallest size."""
     lines = []
     for name, seconds in times.items():
         relative = np.median(seconds / seconds[:, :1], axis=0)
         sizes = np.array(grids[name]) / grids[name][0]
         lines.append(Line(name, tuple(zip(sizes, relative, strict=True))))
-    return LinesFigure(
+    return lines_chart(
         "table1",
         "Exponents of the time: "
         + ", ".join(f"{name} {each.value:z.2f}" for name, each in slopes.items())

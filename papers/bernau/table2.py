@@ -31,6 +31,7 @@ from typing import Any
 from scipy import stats
 
 from dprime.bounds import classical_advantage_from_epsilon, epsilon_from_belief
+from dprime.show.chart import Chart
 from dprime.train import TrainingConfig
 from papers.bernau.cases import (
     ADULT,
@@ -50,7 +51,7 @@ from papers.bernau.cases import (
 )
 from papers.bernau.trainings import advantage_of
 from papers.bernau.variants import varied
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import (
     Claim,
     Estimate,
@@ -408,7 +409,7 @@ def beside(rows: Sequence[Row], more: Sequence[Row]) -> list[tuple[Row, tuple[Ro
     return [(row, tuple(more[place : place + 1])) for place, row in enumerate(rows)]
 
 
-def drawn(rows: Sequence[Row]) -> LinesFigure:
+def drawn(rows: Sequence[Row]) -> Chart:
     """Published and ours, setting by setting."""
 
     def line(name: str, values: Sequence[Estimate], aside: float) -> Line:
@@ -436,7 +437,7 @@ def drawn(rows: Sequence[Row]) -> LinesFigure:
         for case in cases()
     }
     told = ", ".join(f"{count} of {len(ROWS)} on {label}" for label, count in inside.items())
-    return LinesFigure(
+    return lines_chart(
         "table2",
         f"Published advantages within the 95 % interval of ours: {told}.",
         "data and noise (LS, GS: local, global sensitivity; B, U: bounded, unbounded)",

@@ -26,9 +26,10 @@ import numpy as np
 
 from dprime.mechanisms import DPSGD, Adjacency
 from dprime.parameters import steps_from_epochs
+from dprime.show.chart import Chart
 from papers.cherubin.cases import ADULT, RETAIL
 from papers.cherubin.trainings import Trained, kept, settings_of, trained
-from papers.drawing import Line, LinesFigure, readable
+from papers.drawing import Line, lines_chart, readable
 from papers.reproduce import Claim, Measured, Scale, Table, computed, mean, run, stated
 
 FORM = "closed-form"
@@ -133,7 +134,7 @@ def _numbers(found: Trained, delta: float) -> dict[str, Any]:
     }
 
 
-def _figure(data: str, found: Trained, numbers: dict[str, Any]) -> LinesFigure:
+def _figure(data: str, found: Trained, numbers: dict[str, Any]) -> Chart:
     accuracies, end = numbers["accuracy"], numbers["attribute"][-1][0]
     order = range(min(FIRST_EPOCH, found["epochs"]) - 1, found["epochs"])
     certified = numbers["membership, certified"]
@@ -153,7 +154,7 @@ def _figure(data: str, found: Trained, numbers: dict[str, Any]) -> LinesFigure:
             for threat, point in PRINTED.get(data, {}).items()
         ),
     ]  # fmt: skip
-    return LinesFigure(
+    return lines_chart(
         f"figure1-{data}",
         f"After {found['epochs']} epochs on {data} accuracy is {accuracies[-1]:.1%}, and Bayes "
         f"security about {end:.3f} for {found['attribute']}, {certified[-1]:.3f} for membership.",
@@ -166,12 +167,12 @@ def _called(threat: str, found: Trained) -> str:
     return found["attribute"] if threat == "attribute" else threat
 
 
-def _epsilons(data: str, found: Trained, numbers: dict[str, Any]) -> LinesFigure:
+def _epsilons(data: str, found: Trained, numbers: dict[str, Any]) -> Chart:
     """The dashed line of the paper's figure."""
     accuracies, epsilons = numbers["accuracy"], numbers["epsilon"]
     order = range(min(FIRST_EPOCH, found["epochs"]) - 1, found["epochs"])
     told = ", ".join(f"{each[-1]:.2f} for {name}" for name, each in epsilons.items())
-    return LinesFigure(
+    return lines_chart(
         f"figure1-{data}-epsilon",
         f"After {found['epochs']} epochs on {data} ε is {told}.",
         "accuracy on test records, epoch by epoch", f"ε for δ = {readable(numbers['delta'])}",

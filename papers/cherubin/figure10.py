@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 
 from papers.cherubin.errors import EPOCHS, NOISES, Errors, grid
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Claim, Measured, Scale, Table, exact, run, stated
 
 NAMED = (0.0001, 0.001)
@@ -42,7 +42,7 @@ def measure(scale: Scale) -> Measured:
     claims = [*(_small(found, rate) for rate in NAMED), _rate(found), _grows(found)]
     worst = {rate: found[rate][1.0, 50] for rate in RATES}
     told = ", ".join(f"{one.of_closed:.3f} at p = {rate:g}" for rate, one in worst.items())
-    figure = LinesFigure(
+    figure = lines_chart(
         "figure10",
         f"At σ = 1 and 50 epochs the closed form errs by {told}.",
         "noise σ", "error of the closed form, 50 epochs",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Claim, Measured, Scale, exact, run, stated
 
 NOISES = (0.5, 1.0, 2.0, 4.0)
@@ -45,7 +45,7 @@ def measure(scale: Scale) -> Measured:
         )
     )
     at_one = _ratio_for(1.0)
-    figure = LinesFigure(
+    figure = lines_chart(
         "figure2",
         f"At σ = 1 the error stays below {NEGLIGIBLE:g} for p/σ up to {at_one:.1g}.",
         "p/σ", "total variation", tuple(

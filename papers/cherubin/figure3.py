@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dprime.mechanisms import DPSGD
 from papers.cherubin.securities import rate_of
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Claim, Measured, Scale, computed, exact, run, stated
 
 STEPS = 5_000
@@ -39,7 +39,7 @@ def measure(scale: Scale) -> Measured:
         *(_guaranteed(noise) for noise in GUARANTEED_AT),
     ]  # fmt: skip
     held = certified(1.0)
-    figure = LinesFigure(
+    figure = lines_chart(
         "figure3",
         f"The rate for a Bayes security of {WANTED:g} has a certified one of {held:.4f} at σ = 1.",
         "noise σ", "sampling rate p",

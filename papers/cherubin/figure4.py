@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from papers.cherubin.errors import EPOCHS, NOISES, Errors, grid
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Claim, Measured, Scale, computed, exact, run, stated
 
 RATE = 0.001
@@ -27,7 +27,7 @@ def measure(scale: Scale) -> Measured:
     found = grid(RATE)
     claims = [_small(found), _at_the_end(found), _low_noise(found), _understates(found)]
     shown = [noise for noise in NOISES if noise <= 2]
-    figure = LinesFigure(
+    figure = lines_chart(
         "figure4",
         f"At σ = 1 and 50 epochs the closed form errs by {found[1.0, 50].of_closed:.4f}, the "
         f"central-limit form by {found[1.0, 50].of_central:.4f}.",

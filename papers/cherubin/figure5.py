@@ -19,7 +19,7 @@ from dprime import estimates
 from dprime.mechanisms import DPSGD
 from dprime.parameters import steps_from_epochs
 from papers.cherubin.timing import ratio, seconds
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Claim, Measured, Scale, run, stated
 
 RATE, NOISE = 0.001, 1.0
@@ -45,7 +45,7 @@ def measure(scale: Scale) -> Measured:
         for name in taken[EPOCHS[0]]
     }  # fmt: skip
     closed, slowest = float(np.median(medians[CLOSED])), max(medians[OURS])
-    figure = LinesFigure(
+    figure = lines_chart(
         "figure5",
         f"The closed form takes about {1e6 * closed:.2g} µs, the certified accountant at most "
         f"{1000 * slowest:.2g} ms.",

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dprime import DPSGD, EpsilonDelta, TradeOff, choose, estimates
-from papers.drawing import Line, LinesFigure, readable
+from papers.drawing import Line, lines_chart, readable
 from papers.reproduce import Claim, Measured, Scale, Table, exact, run, stated
 
 RATE = 10 / 100_000
@@ -35,7 +35,7 @@ def measure(scale: Scale) -> Measured:
     claims = [_loose(delta) for delta in DELTAS]
     closed = [(noise, estimates.cherubin(noise, RATE, 1).advantage()) for noise in NOISES]
     at_one = bounds[1.0]
-    figure = LinesFigure(
+    figure = lines_chart(
         "figure6",
         f"At σ = 1 the bound falls from {at_one[-1]:.2g} at ε = {EPSILONS[-1]:g} to "
         f"{readable(at_one[0], 2)} at ε = 0.",

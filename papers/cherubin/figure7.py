@@ -15,7 +15,7 @@ import numpy as np
 from dprime.curve import TradeOff
 from dprime.estimates import cherubin
 from dprime.mechanisms import DPSGD
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Measured, Scale, Table, computed, run
 
 NOISE, RATE, STEPS = 2.0, 1e-4, 500_000
@@ -45,7 +45,7 @@ def measure(scale: Scale) -> Measured:
         computed("FPR at which Bayes security is optimal", "0.5", float(rates[np.argmin(gaps)]))
     )
     shown = [*np.geomspace(1e-3, 0.1, 20), *np.linspace(0.12, 1.0, 23)]
-    figure = LinesFigure(
+    figure = lines_chart(
         "figure7",
         f"At FPR 0.1 the true-positive rate is at most {curve.tpr(0.1):.3f}; from Bayes security "
         f"{loose.tpr(0.1):.3f}.",

@@ -34,10 +34,11 @@ from dprime.attributes import AttributeInference
 from dprime.data import Dataset
 from dprime.data.devices import one_thread
 from dprime.monitor import Monitor
+from dprime.show.chart import Chart
 from papers.cherubin.cases import ADULT, network, secret, tensors
 from papers.cherubin.timing import ratio, seconds
 from papers.cherubin.trainings import CLIP_NORM, Recipe
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Claim, Estimate, Measured, Scale, Table, printed, run, stated
 
 LEARNING_RATE, DELTA = ADULT.learning_rates[0], 1e-5
@@ -157,7 +158,7 @@ def measure(scale: Scale) -> Measured:
     return Measured(claims, settings, numbers, drawn(taken), tables=[_table(parts)])
 
 
-def drawn(taken: Mapping[str, Sequence[float]]) -> LinesFigure:
+def drawn(taken: Mapping[str, Sequence[float]]) -> Chart:
     """The time of an epoch with each analysis."""
     shown = ("without privacy", *ANALYSES)
     middle = {name: float(np.median(taken[name])) for name in shown}
@@ -165,7 +166,7 @@ def drawn(taken: Mapping[str, Sequence[float]]) -> LinesFigure:
         (place, middle[name], *(float(q) for q in np.quantile(taken[name], (0.25, 0.75))))
         for place, name in enumerate(shown, 1)
     ]
-    return LinesFigure(
+    return lines_chart(
         "figure8",
         f"An epoch takes {middle['Opacus']:.2g} s with Opacus and "
         f"{middle['attribute, full']:.2g} s with the full analysis of attribute inference.",

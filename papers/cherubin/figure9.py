@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from dprime.data import Split
+from dprime.show.chart import Chart
 from papers.cherubin.cases import ADULT
 from papers.cherubin.securities import advantage_left, half_digit, measured, mu_of
 from papers.cherubin.trainings import (
@@ -31,7 +32,7 @@ from papers.cherubin.trainings import (
     trained,
     watched,
 )
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Claim, Estimate, Measured, Scale, mean, run
 
 FORM = "closed-form"
@@ -142,12 +143,12 @@ def _line(found: Trained, kind: str) -> list[list[float]]:
     return [[one.value, one.low, one.high] for one in each]
 
 
-def _figure(numbers: dict[str, Any], at: dict[str, Estimate]) -> LinesFigure:
+def _figure(numbers: dict[str, Any], at: dict[str, Estimate]) -> Chart:
     lines = {
         kind: [(float(epoch + 1), *row) for epoch, row in enumerate(rows)]
         for kind, rows in numbers["security"].items()
     }
-    return LinesFigure(
+    return lines_chart(
         "figure9",
         f"After 20 epochs on Adult Bayes security is about {1 - at['full'].value:.3f} by the full "
         f"and {1 - at['approximate'].value:.3f} by the approximate analysis.",

@@ -28,7 +28,7 @@ import numpy as np
 
 from dprime.estimates import attribute_inference, attribute_inference_central_limit
 from dprime.mechanisms import DPSGD
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Claim, Measured, Scale, Table, exact, normal, run, stated
 
 RATE, STEPS, APART = 0.02, 400, 0.5
@@ -62,7 +62,7 @@ def measure(scale: Scale) -> Measured:
         ], joined=False, ink=ink)
         for ink, name in enumerate(NORMS)
     ]  # fmt: skip
-    figure = LinesFigure(
+    figure = lines_chart(
         "section5_2",
         f"With gradients of norm C the attacker reaches {low['found']:.3f} at σ = "
         f"{low['noise']:g}, where R alone says {low['closed form']:.3f}.",

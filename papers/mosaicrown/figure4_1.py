@@ -12,7 +12,8 @@ import numpy as np
 from scipy import optimize, special, stats
 
 from dprime.bounds import classical_advantage_from_epsilon, classical_noise_multiplier_from_epsilon
-from papers.drawing import Line, LinesFigure
+from dprime.show.chart import Chart
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Measured, Scale, run
 
 DELTA = 1e-6
@@ -47,7 +48,7 @@ def decision(epsilon: float) -> float:
     return float(optimize.brentq(lambda observed: belief(observed, epsilon) - 0.5, -3.0, 4.0))
 
 
-def drawn(advantage: dict[float, float]) -> LinesFigure:
+def drawn(advantage: dict[float, float]) -> Chart:
     """The belief by what was observed."""
     answers = np.linspace(-3.0, 4.0, 71)
     lines = tuple(
@@ -58,7 +59,7 @@ def drawn(advantage: dict[float, float]) -> LinesFigure:
         "A stronger guarantee leaves the decision where it is and takes from the belief; the "
         f"advantage falls from {advantage[WEAK]:.2f} to {advantage[STRONG]:.2f}"
     )
-    return LinesFigure("figure4_1", said, "what was observed", "belief in D", lines)
+    return lines_chart("figure4_1", said, "what was observed", "belief in D", lines)
 
 
 if __name__ == "__main__":

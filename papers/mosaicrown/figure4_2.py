@@ -23,7 +23,8 @@ from dprime.bounds import (
     classical_advantage_from_epsilon,
     classical_noise_multiplier_from_epsilon,
 )
-from papers.drawing import Line, LinesFigure, readable
+from dprime.show.chart import Chart
+from papers.drawing import Line, lines_chart, readable
 from papers.reproduce import SAME_BELIEF, TOLERANCE, Claim, Measured, Scale, exact, run, stated
 
 EPSILONS = tuple(float(e) for e in np.round(np.arange(0.1, 5.01, 0.1), 1))
@@ -169,7 +170,7 @@ def of_advantage() -> list[Claim]:
     ]  # fmt: skip
 
 
-def drawn_beliefs() -> LinesFigure:
+def drawn_beliefs() -> Chart:
     """Part (a)."""
     lines = [Line("δ = 0", [(e, belief_bound(e)) for e in EPSILONS])]
     lines += [
@@ -177,13 +178,13 @@ def drawn_beliefs() -> LinesFigure:
         for delta in DELTAS[-2:]
     ]
     ends = belief_bound(2.0), expected_belief(2.0, DELTAS[-1])
-    return LinesFigure(
+    return lines_chart(
         "figure4_2-belief", f"At ε = 2 the expected bound on the belief is {ends[0]:.2f} without δ "
         f"and {ends[1]:.2f} with δ = {DELTAS[-1]:g}", "ε", "ρ_β, expected", tuple(lines),
     )  # fmt: skip
 
 
-def drawn_advantages() -> LinesFigure:
+def drawn_advantages() -> Chart:
     """Part (b)."""
     lines = tuple(
         Line(
@@ -193,7 +194,7 @@ def drawn_advantages() -> LinesFigure:
         for delta in DELTAS
     )
     ends = [classical_advantage_from_epsilon(2.0, delta=d) for d in (DELTAS[0], DELTAS[-1])]
-    return LinesFigure(
+    return lines_chart(
         "figure4_2-advantage",
         f"At ε = 2 the advantage is {ends[0]:.2f} for δ = {readable(DELTAS[0])} and "
         f"{ends[1]:.2f} for δ = {DELTAS[-1]:g}", "ε", "ρ_α", lines,

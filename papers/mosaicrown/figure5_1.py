@@ -15,8 +15,9 @@ import math
 import numpy as np
 from scipy import special
 
-from dprime.show.figures import rung_of
-from papers.drawing import Line, LinesFigure
+from dprime.audit.separation import separation
+from dprime.show.chart import Chart
+from papers.drawing import Line, lines_chart
 from papers.mosaicrown.experiment import (
     BELIEF,
     CLIP_NORM,
@@ -110,7 +111,7 @@ def identical(found: dict[Case, Played], one: Case, other: Case) -> Claim:
 
 def shown_distance(played: Played) -> Estimate:
     """d′ by the ranks of the log odds in both worlds."""
-    rung = rung_of("", played.logs[played.in_world], played.logs[~played.in_world])
+    rung = separation(played.logs[played.in_world], played.logs[~played.in_world])
     return Estimate(rung.value, rung.low, rung.high)
 
 
@@ -185,7 +186,7 @@ def cumulative(values: Floats) -> Floats:
     return found
 
 
-def drawn_beliefs(found: dict[Case, Played]) -> LinesFigure:
+def drawn_beliefs(found: dict[Case, Played]) -> Chart:
     """Part (a), as cumulative shares."""
     ends = np.linspace(0, 1, BINS)
     lines = tuple(
@@ -197,13 +198,13 @@ def drawn_beliefs(found: dict[Case, Played]) -> LinesFigure:
         f"In half of the trainings on D the belief in D ends above {middle[LOCAL_BOUNDED]:.2f} "
         f"with local noise (bounded) and above {middle[GLOBAL_BOUNDED]:.2f} with global noise"
     )
-    return LinesFigure(
+    return lines_chart(
         "figure5_1-beliefs", said, "final belief in D, in trainings on D",
         "share up to there", lines,
     )  # fmt: skip
 
 
-def drawn_sensitivities(found: dict[Case, Played]) -> LinesFigure:
+def drawn_sensitivities(found: dict[Case, Played]) -> Chart:
     """Part (b)."""
     steps = range(1, STEPS + 1)
     lines = [
@@ -220,7 +221,7 @@ def drawn_sensitivities(found: dict[Case, Played]) -> LinesFigure:
         f"The record that is replaced moves a step by {100 * bounded:.0f} % of 2C, the one that "
         f"is left out by {100 * unbounded:.0f} % of C"
     )
-    return LinesFigure(
+    return lines_chart(
         "figure5_1-sensitivity", said, "step", "mean local sensitivity",
         tuple(lines),
     )  # fmt: skip

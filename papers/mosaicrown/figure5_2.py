@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from dprime.data import Dataset
+from dprime.show.chart import Chart
 from dprime.train import (
     SGD,
     Adam,
@@ -36,7 +37,7 @@ from dprime.train import (
 )
 from dprime.train.evaluate import accuracy
 from dprime.train.optimizers import Optimizer
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.mosaicrown.experiment import (
     CASES,
     CLIP_NORM,
@@ -244,7 +245,7 @@ def sentences(steps: str, count: int, found: Accuracies, others: Beside) -> list
     ]  # fmt: skip
 
 
-def drawn(steps: str, found: Accuracies, count: int) -> LinesFigure:
+def drawn(steps: str, found: Accuracies, count: int) -> Chart:
     """Every training's accuracy as cumulative shares."""
     lines = []
     for case, values in found.items():
@@ -257,7 +258,7 @@ def drawn(steps: str, found: Accuracies, count: int) -> LinesFigure:
         f"{steps}, {count:,} records: the accuracy goes from {means[worst]:.3f} ({worst.name}) to "
         f"{means[best]:.3f} ({best.name}) on average"
     )
-    return LinesFigure(
+    return lines_chart(
         f"figure5_2-{steps}", said[0].upper() + said[1:], "accuracy on test records",
         "share up to there", tuple(lines),
     )  # fmt: skip

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dprime.show.chart import Chart
 from dprime.train import TrainingData
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.mosaicrown.experiment import (
     CLIP_NORM,
     GLOBAL_BOUNDED,
@@ -164,7 +165,7 @@ def most_moving(first: Floats, others: Replacements) -> Claim:
     )  # fmt: skip
 
 
-def drawn(made: list[Floats], others: Replacements) -> LinesFigure:
+def drawn(made: list[Floats], others: Replacements) -> Chart:
     """The mean with nine tenths of the trainings at each place."""
     points = [
         (place, float(each.mean()), *(float(q) for q in np.quantile(each, (0.05, 0.95))))
@@ -185,7 +186,7 @@ def drawn(made: list[Floats], others: Replacements) -> LinesFigure:
         f"{made[-1].mean():.2f}; {further} of {len(means)} random ones move it further than the "
         "most different"
     )
-    return LinesFigure(
+    return lines_chart(
         "figure5_3", said, "replacement, by how different the records are (SSIM)",
         "mean sensitivity", lines, places=PLACES,
     )  # fmt: skip

@@ -26,9 +26,12 @@ import numpy as np
 from scipy import stats
 
 from dprime.audit import AuditConfig, AuditRecord, audits_in, begin, words_in
+from dprime.audit.separation import separation
 from dprime.data.devices import device_title
-from dprime.show.figures import Figure, LadderFigure, Rung, rung_of
-from papers.drawing import Line, LinesFigure
+from dprime.show import charts
+from dprime.show.chart import Chart
+from dprime.show.charts import Rung
+from papers.drawing import Line, lines_chart
 from papers.reproduce import (
     CONFIDENCE,
     TOLERANCE,
@@ -112,7 +115,7 @@ class Reached:
     def of(cls, adversary: str, epsilon: float, record: AuditRecord) -> Reached:
         """Of a finished audit."""
         scores = record.played.in_scores, record.played.out_scores
-        rung = rung_of(adversary, *scores)
+        rung = separation(*scores)
         return cls(
             adversary, epsilon, rung.value, rung.low, rung.high, record.claim.curve.d_prime(),
             {bound.method: bound.epsilon for bound in record.bounds}, len(scores[0]), record.about,
@@ -381,10 +384,10 @@ def tables(found: Ladder, names: list[str]) -> tuple[Table, ...]:
     )  # fmt: skip
 
 
-def drawn(found: Ladder, names: list[str], title: str) -> dict[str, Figure]:
+def drawn(found: Ladder, names: list[str], title: str) -> dict[str, Chart]:
     """The ladder at one ε, and the bounds at all."""
     rungs = tuple(found[name, DRAWN].rung for name in names)
-    ladder = LadderFigure(rungs, found[WORST, DRAWN].allowed, f"d′ (ε = {DRAWN:g})", 0.95)
+    ladder = charts.ladder(rungs, found[WORST, DRAWN].allowed, f"d′ (ε = {DRAWN:g})", 0.95)
     lines = [Line("certified", [(epsilon, epsilon) for epsilon in EPSILONS])]
     for name in names:
         bounds = [(epsilon, found[name, epsilon].bounds["band"]) for epsilon in EPSILONS]
@@ -394,5 +397,5 @@ def drawn(found: Ladder, names: list[str], title: str) -> dict[str, Figure]:
         f"{title}: where ε = {DRAWN:g} is certified, {found[WORST, DRAWN].trials:,} trials show at "
         f"least {least:.2f} for api-access and {best:.2f} for {WORST}"
     )
-    bounds_figure = LinesFigure("bounds", said, "certified ε", "ε at least", tuple(lines))
+    bounds_figure = lines_chart("bounds", said, "certified ε", "ε at least", tuple(lines))
     return {"ladder": ladder, "bounds": bounds_figure}

@@ -17,7 +17,8 @@ from scipy import special
 from dprime import GDP, TradeOff, choose
 from dprime.audit import epsilon_limit, largest_epsilon
 from dprime.bounds import classical_noise_multiplier_from_epsilon, epsilon_from_error_rates
-from papers.drawing import Line, LinesFigure
+from dprime.show.chart import Chart
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Claim, Measured, Scale, computed, exact, run, stated
 
 TRIALS = 1000
@@ -119,7 +120,7 @@ def unbounded_records() -> Claim:
     )  # fmt: skip
 
 
-def drawn() -> LinesFigure:
+def drawn() -> Chart:
     """What can be shown, by the number of trials."""
     lines = (
         Line("any valid bound", [(n, epsilon_limit(n)) for n in COUNTS]),
@@ -130,7 +131,7 @@ def drawn() -> LinesFigure:
         f"1,000 trials a world show an ε of at most {largest_epsilon(TRIALS):.2f} by Clopper and "
         f"Pearson, and of at most {epsilon_limit(TRIALS):.2f} by any valid bound"
     )
-    return LinesFigure(
+    return lines_chart(
         "section3", said, "trials in each world", "largest ε to be shown", lines, log_x=True
     )
 

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from dprime import GDP, EpsilonDelta, PoolSampled, TradeOff, choose
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Claim, Measured, Scale, exact, run, stated
 
 EPSILONS = (0.1, 1.0, 2.0, 5.0)
@@ -29,7 +29,7 @@ def measure(scale: Scale) -> Measured:
         epsilon: [TradeOff.from_lines([(epsilon, 0.0)]).precision(prior) for prior in PRIORS]
         for epsilon in EPSILONS
     }
-    figure = LinesFigure(
+    figure = lines_chart(
         "figure1", "The bound on precision falls to 0 with π, and to π with ε.",
         "π, the probability of drawing the record", "bound on precision",
         tuple(

@@ -10,7 +10,7 @@ import numpy as np
 
 from dprime.bounds import sablayrolles_precision_from_epsilon
 from dprime.curve import TradeOff
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Measured, Scale, exact, run, stated
 
 EPSILONS = (0.1, 1.0, 2.0)
@@ -33,7 +33,7 @@ def measure(scale: Scale) -> Measured:
         )  # fmt: skip
         lines.append(Line(f"Sablayrolles, ε = {epsilon:g}", list(zip(PRIORS, other, strict=True))))
         lines.append(Line(f"Thudi, ε = {epsilon:g}", list(zip(PRIORS, own, strict=True))))
-    figure = LinesFigure(
+    figure = lines_chart(
         "figure10", "The bound lies below that of Sablayrolles et al. at every π.",
         "π, the probability of drawing the record", "bound on precision", tuple(lines),
     )  # fmt: skip

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from dprime.membership.confidence import over_repetitions
-from dprime.show.figures import PrecisionLine, PrecisionOverPriorFigure, PrecisionPoint
+from dprime.show.chart import Chart
+from dprime.show.charts import PrecisionLine, PrecisionPoint, precision_over_prior
 from papers.reproduce import (
     Claim,
     Estimate,
@@ -106,7 +107,7 @@ def differs(cell: Cell, rate: str) -> bool:
     return found.low > 0 or found.high < 0
 
 
-def drawn(data: str, found: Found) -> PrecisionOverPriorFigure:
+def drawn(data: str, found: Found) -> Chart:
     """A panel for each rate of the shadow models."""
     lines = [
         PrecisionLine(
@@ -121,7 +122,7 @@ def drawn(data: str, found: Found) -> PrecisionOverPriorFigure:
         )
         for rate in found["cells"][0]["by_rate"]
     ]  # fmt: skip
-    return PrecisionOverPriorFigure(tuple(lines), "LiRA", raw.TITLES[data])
+    return precision_over_prior(tuple(lines), "LiRA", raw.TITLES[data])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from dprime.curve import TradeOff
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Measured, Scale, exact, run, stated
 
 STEEP = 0.17
@@ -60,7 +60,7 @@ def measure(scale: Scale) -> Measured:
             exact(difference(epsilon)), most=0.0,
         )  # fmt: skip
         claims.append(claim if claim.verdict == "agrees" else replace(claim, why=why(epsilon)))
-    figure = LinesFigure(
+    figure = lines_chart(
         "figure2", f"A smaller π is the stronger means below t = {crossing:.2f}.",
         "t", "growth of the term in the bound",
         (

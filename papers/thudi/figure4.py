@@ -28,11 +28,12 @@ def measure(scale: Scale) -> Measured:
     figures = {data: pictures.improvement(data, found) for data, found in results.items()}
     numbers = {
         data: {
-            "prior": [point.prior for point in figure.points],
-            "improvement": [point.improvement for point in figure.points],
-            "shuffled": [point.shuffled for point in figure.points],
+            "prior": [*attacked.x],
+            "improvement": [*attacked.y],
+            "shuffled": [*shuffled.y],
         }
         for data, figure in figures.items()
+        for attacked, shuffled in [figure.series[:2]]
     }
     claims = [claim for data, found in results.items() for claim in claims_of(data, found)]
     return Measured(

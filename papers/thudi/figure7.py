@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from dprime.bounds import deletion_capacity
 from dprime.curve import TradeOff
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import TOLERANCE, Claim, Measured, Scale, exact, run, stated
 
 DENIABILITY, POOL, EPSILON = 0.8, 10_000, 1.0
@@ -77,7 +77,7 @@ def measure(scale: Scale) -> Measured:
                f"response on each of them), it is {kept:.3f}; for the {mended} of the corrected "
                f"formula it is {kept_mended:.3f}."),
     ]  # fmt: skip
-    figure = LinesFigure(
+    figure = lines_chart(
         "figure7",
         f"At c = {FEW} the capacity is {mended} records, not {printed}.",
         "c, expected size of the training set", "records that can be denied",

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from dprime import EpsilonDelta, Gaussian, choose
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Measured, Scale, exact, run, stated
 
 EPSILON, DELTA, PRIOR = 1.0, 1e-5, 0.5
@@ -69,12 +69,12 @@ def measure(scale: Scale) -> Measured:
         ),
     ]  # fmt: skip
     figures = {
-        "precision": LinesFigure(
+        "precision": lines_chart(
             "figure8-precision", "Precision goes to 1 as the threshold falls.",
             "threshold, from the first weight", "precision",
             (Line("precision", [(t, precision(t)) for t in wide]),),
         ),
-        "accuracy": LinesFigure(
+        "accuracy": lines_chart(
             "figure8-accuracy", f"Accuracy is {best:.3f} at most.",
             "threshold, from the first weight", "accuracy",
             (Line("accuracy", [(t, accuracy(t)) for t in narrow]),),

@@ -18,7 +18,7 @@ from dprime.bounds import (
     yeom_advantage_from_epsilon,
 )
 from dprime.curve import TradeOff
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.reproduce import Measured, Scale, exact, run, stated
 
 PRIOR = 0.5
@@ -48,7 +48,7 @@ def measure(scale: Scale) -> Measured:
         for name in LOOSER
     ]  # fmt: skip
     shown = ("Thudi", *LOOSER, "Yeom")
-    figure = LinesFigure(
+    figure = lines_chart(
         "figure9", "At π = ½ the bound is the lowest at every ε.", "ε", "bound on accuracy",
         tuple(
             Line("Thudi, Humphries, Mahloujifar" if name == "Thudi" else name,

@@ -28,7 +28,9 @@ from dprime.membership.frontiers import FrontierRecord, MeasuredPoint, frontier
 from dprime.membership.planner import DELTA, MIN_TPR, PoolPlan
 from dprime.plain import to_json
 from dprime.runs import run_file
-from dprime.show.figures import FrontierFigure, FrontierPoint, FrontierSeries
+from dprime.show import charts
+from dprime.show.chart import Chart
+from dprime.show.charts import FrontierPoint, FrontierSeries
 from dprime.train import SGD, Compute
 from papers.reproduce import (
     Claim,
@@ -351,7 +353,7 @@ def _told(found: FrontierRecord, read: Read) -> str:
     return f"Accuracies are {each}."
 
 
-def figure(data: str, found: Frontiers, read: Read) -> FrontierFigure:
+def figure(data: str, found: Frontiers, read: Read) -> Chart:
     """Accuracy against π, a line for each bound; intervals hold for all points of a line."""
     series = []
     for bound, each in found.items():
@@ -362,11 +364,10 @@ def figure(data: str, found: Frontiers, read: Read) -> FrontierFigure:
             points.append(
                 FrontierPoint(
                     one.probability, value.value, low, high, one.epsilon,
-                    one.noise_multiplier,
                 )
             )  # fmt: skip
         series.append(FrontierSeries(float(bound), tuple(points)))
-    return FrontierFigure(tuple(series), TITLES[data])
+    return charts.frontier(tuple(series), TITLES[data])
 
 
 def settings(scale: Scale) -> dict[str, Any]:

@@ -7,16 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dprime.membership.confidence import Interval, over_repetitions
-from dprime.show.figures import (
-    ImprovementFigure,
-    ImprovementPoint,
-    MembershipRocFigure,
-    PrecisionLine,
-    PrecisionOverPriorFigure,
-    PrecisionPoint,
-    RocCurve,
-)
-from dprime.show.figures.trade_off import Points
+from dprime.show import charts
+from dprime.show.chart import Chart
+from dprime.show.charts import ImprovementPoint, Points, PrecisionLine, PrecisionPoint, RocCurve
 from papers.thudi.attacks import Cell, Found
 from papers.thudi.gains import Read, at, gains, known, reached
 from papers.thudi.raw import TITLES
@@ -42,14 +35,14 @@ def interval(values: Sequence[float | None]) -> Interval:
 
 def precision(
     data: str, found: Sequence[Found], title: str, read: Read, shuffled: str | None = None
-) -> PrecisionOverPriorFigure:
+) -> Chart:
     """Precision against π, one panel for each ε."""
     lines = []
     for each in found:
         points = [_point(cell, read, shuffled) for cell in each["cells"] if any_known(read(cell))]
         if points:
             lines.append(PrecisionLine(label(each), tuple(points)))
-    return PrecisionOverPriorFigure(tuple(lines), title, TITLES[data])
+    return charts.precision_over_prior(tuple(lines), title, TITLES[data])
 
 
 def _point(cell: Cell, read: Read, shuffled: str | None) -> PrecisionPoint:
@@ -57,7 +50,7 @@ def _point(cell: Cell, read: Read, shuffled: str | None) -> PrecisionPoint:
     return PrecisionPoint(cell["prior"], *interval(read(cell)).numbers, cell["certified"], luck)
 
 
-def improvement(data: str, found: Sequence[Found]) -> ImprovementFigure:
+def improvement(data: str, found: Sequence[Found]) -> Chart:
     """The best precision of LiRA less the share of members, over all ε, by π."""
     points = []
     for prior in (cell["prior"] for cell in found[0]["cells"]):
@@ -67,10 +60,10 @@ def improvement(data: str, found: Sequence[Found]) -> ImprovementFigure:
             for kind in ("best", "shuffled")
         ]
         points.append(ImprovementPoint(prior, *both[0].numbers, *both[1].numbers))
-    return ImprovementFigure(tuple(points), "LiRA", TITLES[data], thresholds=40)
+    return charts.improvement(tuple(points), "LiRA", TITLES[data], thresholds=40)
 
 
-def roc(found: Found) -> MembershipRocFigure:
+def roc(found: Found) -> Chart:
     """One line for each π. The claim drawn is the loosest, so that it holds for every line."""
     rates = tuple(found["fpr"])
     curves = []
@@ -82,4 +75,4 @@ def roc(found: Found) -> MembershipRocFigure:
     claim = None if None in allowed else Points(rates, tuple(np.max(allowed, axis=0).tolist()))
     title = f"LiRA, {TITLES[found['data']]}, {label(found)}"
     others = found["records"] * (1 - max(cell["prior"] for cell in found["cells"]))
-    return MembershipRocFigure(tuple(curves), claim, title, least_fpr=1 / others)
+    return charts.membership_roc(tuple(curves), claim, title, least_fpr=1 / others)

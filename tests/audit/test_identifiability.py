@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy
 
-from dprime import TradeOff
+from dprime import DPSGD, TradeOff
 from dprime.audit import identifiability as di
 from refusals import refuses
 
@@ -169,3 +169,24 @@ test_bad_input = refuses(
         "belief be strictly": lambda: di.exceedance([1.0, 2.0], BOTH, belief=1.0),
     }
 )
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_between_computed_steps_the_certified_belief_is_rounded_up(adjacency):
+    training = DPSGD(2.0, 0.05, 500)
+    limits = di.belief_bound(training, adjacency, prior=0.5)
+    assert len(limits) == 500
+    assert limits == sorted(limits)
+    assert len(set(limits)) <= 30
+    for step in (1, 2, 37, 101, 250, 499, 500):
+        assert limits[step - 1] >= DPSGD(2.0, 0.05, step).curve(adjacency).belief(0.5, 1e-3)
+
+
+def test_the_certified_belief_is_exceeded_as_rarely_as_it_says():
+    """Full batches: N(mu, 1) against N(0, 1), mu = sqrt(k) / z, after k steps."""
+    rng, mu, trials = np.random.default_rng(3), 0.5, 10_000
+    logs = (mu**2 / 2 + mu * rng.normal(size=(trials, 10))).cumsum(axis=1)
+    limits = di.belief_bound(DPSGD(2.0, 1.0, 10), "add-remove", prior=0.5, exceeded=0.02)
+    allowed = 0.02 * trials
+    exceeded = (scipy.special.expit(logs) > np.array(limits)).sum(axis=0)
+    assert (exceeded <= allowed + 3 * np.sqrt(allowed)).all()

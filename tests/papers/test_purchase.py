@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dprime.audit.identifiability import predicted_advantage
-from dprime.show.figures.figure import Figure
+from dprime.show.chart import Chart
 from papers.bernau import PAPER, cases, figure4, figure5, figure6, figure8, table2
 from papers.bernau.trainings import seen
 from papers.reproduce import Scale
@@ -57,7 +57,7 @@ def purchase(no_data):
 
 def said(found):
     """Every word of a script's claims, settings, numbers and pictures, but for reasons."""
-    figures = [found.figure] if isinstance(found.figure, Figure) else (found.figure or {}).values()
+    figures = [found.figure] if isinstance(found.figure, Chart) else (found.figure or {}).values()
     return [
         *(claim.what for claim in found.claims),
         *(words for each in figures for words in (each.title, each.text)),

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from dprime.show.figures.figure import Figure
+from dprime.show.chart import Chart
 from papers.page import PAPERS, described
 from papers.paper import HERE
 from papers.reproduce import Scale, title_of
@@ -25,7 +25,7 @@ def test_it_runs(paper, script, monkeypatch):
     json.dumps([claim.as_json() for claim in found.claims], allow_nan=False)
     json.dumps(dict(found.settings) | dict(found.numbers), allow_nan=False)
     figures = found.figure or {}
-    for figure in [figures] if isinstance(figures, Figure) else figures.values():
+    for figure in [figures] if isinstance(figures, Chart) else figures.values():
         assert figure.spec()["title"]
 
 

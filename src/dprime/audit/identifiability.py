@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -24,7 +24,11 @@ from numpy.typing import ArrayLike
 from dprime import bounds, validate
 from dprime.audit.estimators.base import upper_end
 from dprime.curve import TradeOff
+from dprime.mechanisms import DPSGD
 from dprime.privacy_loss import Array
+
+COMPUTED = 30
+"""Steps at which the certified belief is computed; between them it is rounded up."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +166,29 @@ def epsilons_from_advantage(advantage: float, delta: float) -> tuple[float, floa
         return math.inf, math.inf
     exact = bounds.empirical_epsilon_from_advantage(share, delta=delta)
     return exact, bounds.classical_epsilon_from_advantage(share, delta=delta)
+
+
+def belief_bound(
+    mechanism: DPSGD, adjacency: str, prior: float, exceeded: float = 1e-3
+) -> list[float]:
+    """The belief that is exceeded with at most that probability, after each step of a training.
+
+    It grows with the steps, so that between computed steps the next one's value is safe.
+
+    >>> limits = belief_bound(DPSGD(4.0, 1.0, 50), "add-remove", prior=0.5)
+    >>> len(limits), round(limits[0], 3), round(limits[-1], 3)
+    (50, 0.705, 0.999)
+    """
+    count = int(mechanism._required("steps"))
+    steps = np.arange(1, count + 1)
+    if count > COMPUTED:  # evenly in the square root, as two worlds drift apart
+        steps = np.unique((np.linspace(1.0, math.sqrt(count), COMPUTED) ** 2).round().astype(int))
+    values = [
+        replace(mechanism, steps=int(step)).curve(adjacency).belief(prior, exceeded)
+        for step in steps
+    ]
+    safe = np.maximum.accumulate(values)
+    return [float(x) for x in safe[np.searchsorted(steps, np.arange(1, count + 1))]]
 
 
 def worlds(logs: ArrayLike, in_world: ArrayLike) -> tuple[Array, Array]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dprime.membership.frontiers import FrontierRecord
     from dprime.membership.inference import InferenceRecord
     from dprime.runs.backends import Backend
-    from dprime.show.figures.figure import Figure
+    from dprime.show.chart import Chart
 
 WRITTEN = (*options.BACKENDS, options.RUN, options.CHARTS, options.FORMAT)
 FRONTIER, INFERENCE = options_of(FrontierRequest), InferenceRequest.takes()
@@ -113,39 +113,35 @@ def _make_folder(given: Mapping[str, str]) -> None:
         ) from None
 
 
-def _draw(figures: Mapping[str, Figure], given: Mapping[str, str]) -> None:
-    for name, figure in figures.items():
-        path = figure.save(Path(given["charts"]) / f"{name}.{given.get('format', 'svg')}")
+def _draw(drawn: Mapping[str, Chart], given: Mapping[str, str]) -> None:
+    for name, chart in drawn.items():
+        path = chart.save(Path(given["charts"]) / f"{name}.{given.get('format', 'svg')}")
         command.note(f"Written: {path}", given)
 
 
-def _of_frontier(found: FrontierRecord) -> dict[str, Figure]:
-    from dprime.show.figures.frontier import (  # noqa: PLC0415  it draws
-        FrontierFigure,
-        FrontierPoint,
-        FrontierSeries,
-    )
+def _of_frontier(found: FrontierRecord) -> dict[str, Chart]:
+    from dprime.show import charts  # noqa: PLC0415  it draws
 
     points = []
     for each in found.points:
         joint = each.among(len(found.points)).numbers  # the best is picked among them
-        points.append(FrontierPoint(each.probability, *joint, each.epsilon, each.noise_multiplier))
-    series = FrontierSeries(found.target, tuple(points))
-    return {"frontier": FrontierFigure((series,), found.data)}
+        points.append(charts.FrontierPoint(each.probability, *joint, each.epsilon))
+    series = charts.FrontierSeries(found.target, tuple(points))
+    return {"frontier": charts.frontier((series,), found.data)}
 
 
-def _of_inference(record: InferenceRecord) -> dict[str, Figure]:
+def _of_inference(record: InferenceRecord) -> dict[str, Chart]:
     """Each π's curves; with several, also each attack's precision against π."""
-    from dprime.show.membership import precision_figures, roc_figure  # noqa: PLC0415  it draws
+    from dprime.show.membership import precision_charts, roc_chart  # noqa: PLC0415  it draws
 
     found, several = record.inferences, len(record.inferences) > 1
-    figures: dict[str, Figure] = {}
+    drawn: dict[str, Chart] = {}
     for each in found:
         name = f"membership-roc-{each.probability:g}" if several else "membership-roc"
-        figures[name] = roc_figure(each, record.data)
-    for name, figure in precision_figures(found, record.data).items() if several else ():
-        figures[f"precision-over-prior-{name}"] = figure
-    return figures
+        drawn[name] = roc_chart(each, record.data)
+    for name, chart in precision_charts(found, record.data).items() if several else ():
+        drawn[f"precision-over-prior-{name}"] = chart
+    return drawn
 
 
 # Tables -------------------------------------------------------------------------------------------
