@@ -51,7 +51,10 @@ LARGEST_GRID = 2**21  # longest lattice that is tried; a longer one cannot be ce
 
 
 def compose(parts: Sequence[Part]) -> PrivacyLoss:
-    """The loss of all parts together, each repeated as often as it says. It dominates."""
+    """The loss of all parts together, each as often as it says; it dominates the true one.
+
+    No risk that is read off it is below the truth.
+    """
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0]
     variance = sum(_robust_variance(loss, count) for loss, count in parts)

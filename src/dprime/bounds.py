@@ -71,7 +71,10 @@ def classical_noise_multiplier_from_epsilon(
 
 
 def classical_advantage_from_epsilon(epsilon: float, *, delta: float) -> float:
-    """The advantage on a Gaussian mechanism with just the classical noise for (ε, δ): B's ρ_α."""
+    """The advantage on a Gaussian mechanism with the classical noise for (ε, δ): B's ρ_α.
+
+    Exact for that noise, whatever ε; no bound for another mechanism that is (ε, δ)-DP.
+    """
     return TradeOff.gaussian(_epsilon(epsilon) / _classical_scale(delta)).advantage()  # B Theorem 3
 
 

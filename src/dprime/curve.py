@@ -149,7 +149,7 @@ class TradeOffMetrics:
             raise validate.invalid_input(name, where, "read off an upper one", remedy)
 
     def d_prime(self, floor: float = INDEX_FLOOR) -> float:
-        """The smallest mu whose Gaussian curve lies above, from error rates `floor` on."""
+        """The smallest mu whose Gaussian curve lies above, from error rates `floor` on, or ∞."""
         floor = validate.inner_probability("floor", floor, example=INDEX_FLOOR)
         if floor >= 0.5:
             remedy = f"give a small error rate such as {INDEX_FLOOR}"

@@ -103,7 +103,10 @@ class Laplace(StatedGuarantee):
 
 @dataclass(frozen=True)
 class RandomizedResponse(StatedGuarantee):
-    """The true answer out of `categories` with e^epsilon times the odds of any other."""
+    """The true answer out of `categories` with e^epsilon times the odds of any other.
+
+    A person's answer is exchanged for another one, so it is stated for "replace".
+    """
 
     epsilon: float | None = field(default=None, metadata=EPSILON)
     categories: int = field(default=2, metadata=CATEGORIES)

@@ -14,7 +14,7 @@ from dprime import validate
 from dprime.curve import INDEX_FLOOR, Kind, TradeOffMetrics
 from dprime.text import percent_up, round_up
 
-MEANINGLESS_EPSILON, MEANINGLESS_DELTA = 20.0, 0.5  # beyond, no guarantee
+MEANINGLESS_EPSILON, MEANINGLESS_DELTA = 20.0, 0.5  # above, a guarantee is meaningless
 At = Mapping[str, float]  # the values of a metric's conditions
 
 

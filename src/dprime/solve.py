@@ -23,8 +23,7 @@ from dprime.privacy_loss import NotCertifiableError
 from dprime.shapes import GaussianShape, Polygon
 
 TOLERANCE, POLISHED = 5e-4, 1e-12
-"""How far an answer may stay below the ceiling, as a share of the risk; closed forms are polished.
-"""
+"""How far below the ceiling an answer may stay, as a share of the risk; closed forms: polished."""
 
 FEW_EDGES = 64  # a curve with at most this many is a closed form: one more reading costs nothing
 MOST_EVALUATIONS = 200

@@ -34,7 +34,7 @@ from dprime.train.steps import clip_factors
 
 MOST_COPIES = 100
 
-UNCLIPPED_NORM = 1000.0  # of a canary gradient over C: a correct trainer makes it 1
+UNCLIPPED_NORM = 1000.0  # norm of a canary gradient over C: a correct trainer makes it 1
 
 # Gradients in a record's place --------------------------------------------------------------------
 
@@ -44,7 +44,7 @@ Direction = Callable[[StepContext], tuple[Tensor, Tensor | None]]
 
 
 class DirectedGradient(CanaryGradient):
-    """A gradient along a direction, of alternating sign; for replace, the opposite outside."""
+    """A gradient along a direction, of alternating sign; in world `out` of replace, against it."""
 
     def __init__(self, direction: Direction, *, alternates: bool = True) -> None:
         self.direction, self.alternates = direction, alternates

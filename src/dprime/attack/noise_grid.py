@@ -36,7 +36,7 @@ UNIT = 2.0**-24  # the largest relative error of one rounding to float32
 NEAR = 0.2  # r² up to which a pair shows its level; beyond, rounding hides most of it
 STRAYS = 0.01  # the share of pairs that may lie anywhere although there is a grid
 BLURS = (0.0, 2.0**-23, 2.0**-21)  # what else may have moved a number, over σ, such as rounding
-DOUBT = 1e-6  # of each grid before looking: what few pairs show by accident counts for nothing
+DOUBT = 1e-6  # prior of each grid: what few pairs show by accident counts for nothing
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dprime.metrics import MetricValue, Reading
 from dprime.registry import METRICS
 from dprime.text import round_up
 
-SAME = {"rel_tol": 1e-6, "abs_tol": 1e-12}  # on any two machines
+SAME = {"rel_tol": 1e-6, "abs_tol": 1e-12}  # two computations of one curve differ by less
 
 
 @dataclass(frozen=True, eq=False)

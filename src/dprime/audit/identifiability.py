@@ -50,7 +50,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Exceedance:
-    """B's δ′: the share of world-`in` trials whose final belief exceeds `belief`, with its ends."""
+    """B's δ′: the share of world-`in` trials whose final belief exceeds `belief`, two-sided."""
 
     value: float
     low: float

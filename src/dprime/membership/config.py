@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dprime.train import TrainingConfig
 
 USUAL = ("lira", "rmia", "attack-p", "attack-r", "yeom", "baseline")
-FEWEST_FALSE_ALARMS = 10  # that must be allowed for a true-positive rate to be shown
+FEWEST_FALSE_ALARMS = 10  # least number allowed for a true-positive rate to be shown
 
 
 @dataclass(frozen=True)

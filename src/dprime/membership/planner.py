@@ -25,7 +25,7 @@ from dprime.text import round_up
 
 MIN_TPR, DELTA = 0.01, 1e-5
 
-FEWEST = 5  # steps that fit below the target, at least
+FEWEST = 5  # steps of the usual probabilities that fit below the target, at least
 LAST = 0.1  # the last of the usual probabilities lies below the target by this share of a step
 
 

@@ -113,44 +113,35 @@ def signals_of(model: nn.Module | Trained, records: Dataset, *, device: str = "c
     from dprime.train import Trained  # noqa: PLC0415  all else here works without PyTorch
 
     if isinstance(model, Trained):
-        outputs = _outputs_of_trials(model, records.records, device)
+        outputs, axis = _of_trials(model, records, device), 0
     else:
-        outputs = _outputs_of_module(model, records.records)
-    parts, start = [], 0
-    for logits in outputs:
-        stop = start + logits.shape[-2]
-        parts.append(Signals.from_logits(logits, records.labels[start:stop]))
-        start = stop
-    return Signals(
-        *(np.concatenate([vars(part)[name] for part in parts], axis=-1) for name in NAMES)
-    )
+        outputs, axis = _of_module(model, records), -1
+    parts = [vars(Signals.from_logits(*each)) for each in outputs]
+    return Signals(*(np.concatenate([part[name] for part in parts], axis) for name in NAMES))
 
 
-def _outputs_of_trials(
-    trained: Trained, records: NDArray[np.float32], device: str
-) -> Iterator[NDArray[Any]]:
-    """[trial, record, class], in parts that fit."""
+def _of_trials(
+    trained: Trained, records: Dataset, device: str
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Outputs [trial, record, class] of some models at a time, and labels."""
     import torch  # noqa: PLC0415
 
     from dprime.data.devices import device_named  # noqa: PLC0415
-    from dprime.train.evaluate import room_on  # noqa: PLC0415
+    from dprime.train.evaluate import outputs_of  # noqa: PLC0415
 
     network, place = trained.network, device_named(device)
     if trained.weights is None:
         remedy = "train with keep_weights=True"
         raise validate.invalid_input("model", "without its weights", "trained and kept", remedy)
     network.model.to(place)
-    weights, x = trained.weights.to(place), torch.tensor(records, device=place)
-    most = max(1, room_on(place) // (4 * network.numbers_per_record(x[:1])))
-    length = min(len(x), most)
-    for part in x.split(length):
-        groups = weights.split(max(1, most // length))
-        yield torch.cat([network.outputs(group, part[None]) for group in groups]).cpu().numpy()
+    x = torch.tensor(records.records, device=place)
+    for parts in outputs_of(network, trained.weights.to(place), x):
+        yield torch.cat(parts, 1).cpu().numpy(), records.labels
     network.model.cpu()
 
 
-def _outputs_of_module(model: nn.Module, records: NDArray[np.float32]) -> Iterator[NDArray[Any]]:
-    """[record, class], some records at a time."""
+def _of_module(model: nn.Module, records: Dataset) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Outputs [record, class] about some records at a time, and their labels."""
     import torch  # noqa: PLC0415
 
     device = next((weight.device for weight in model.parameters()), None)
@@ -158,7 +149,9 @@ def _outputs_of_module(model: nn.Module, records: NDArray[np.float32]) -> Iterat
     model.eval()
     try:
         with torch.no_grad():
-            for part in torch.tensor(records, device=device).split(BATCH):
-                yield model(part).cpu().numpy()
+            for start in range(0, len(records), BATCH):
+                part = slice(start, start + BATCH)
+                x = torch.tensor(records.records[part], device=device)
+                yield model(x).cpu().numpy(), records.labels[part]
     finally:
         model.train(was_training)

@@ -210,7 +210,7 @@ class Run:
         return datetime.fromisoformat(max(self._rows(query))[0])
 
     def arrays(self, since: int = 0) -> dict[str, np.ndarray[Any, Any]]:
-        """The arrays of finished blocks, joined in order, but for the first ones finished."""
+        """The arrays of finished blocks in order, without `since`, those finished first."""
         columns, parts = run_file.DIGESTED["blocks"], []
         query = f"SELECT {columns}, digest FROM blocks WHERE finished > ? ORDER BY number"
         with explain_errors(self.path):

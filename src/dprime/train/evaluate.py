@@ -101,22 +101,20 @@ def losses(
     return np.concatenate([*_scores(network, weights, dataset, partial(per_trial, loss))])
 
 
-def room_on(device: torch.device) -> int:
-    """Bytes that are made at once there."""
-    return ROOM if device.type == "cpu" else GPU_ROOM
+def outputs_of(network: Network, weights: Tensor, x: Tensor) -> Iterator[list[Tensor]]:
+    """Outputs of some models at a time [trial, record, ...], the records in parts that fit."""
+    most = max(1, (ROOM if x.is_cpu else GPU_ROOM) // (4 * network.numbers_per_record(x[:1])))
+    length = min(len(x), most)
+    for group in weights.split(max(1, most // length)):
+        yield [network.outputs(group, part[None]) for part in x.split(length)]
 
 
 def _scores(
     network: Network, weights: Tensor, dataset: Dataset, score: Score
 ) -> Iterator[NDArray[np.float64]]:
-    """A number for each record of some models [trial, record], in parts that fit."""
-    x = torch.tensor(dataset.records, device=weights.device)
-    y = torch.tensor(dataset.labels, device=weights.device)
-    per_record, room = 4 * network.numbers_per_record(x[:1]), room_on(weights.device)
-    records = max(1, min(len(x), room // per_record))
-    for group in weights.split(max(1, room // (per_record * records))):
-        parts = [
-            score(network.outputs(group, own_x[None]), own_y[None]).double()
-            for own_x, own_y in zip(x.split(records), y.split(records), strict=True)
-        ]
-        yield torch.cat(parts, dim=1).cpu().numpy()
+    """A number for each record of some models [trial, record]."""
+    x, y = (torch.tensor(e, device=weights.device) for e in (dataset.records, dataset.labels))
+    for parts in outputs_of(network, weights, x):
+        pairs = zip(parts, y.split(parts[0].shape[1]), strict=True)
+        found = [score(outputs, own[None]).double() for outputs, own in pairs]
+        yield torch.cat(found, dim=1).cpu().numpy()

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from dprime.train.batches import Records
 
-ROUNDING = 8 * torch.finfo(torch.float32).eps  # relative error of a sum of mixed sign
+ROUNDING = 8 * torch.finfo(torch.float32).eps  # relative error of sums of mixed sign
 LONGEST = 1.8e19
 """Norms above it, whose squares float32 does not hold, count as not finite on every path: C over a
 longer one may lie where float32 has few digits, and would clip to a few per cent above C.

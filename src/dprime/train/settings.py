@@ -80,7 +80,11 @@ class TrainingConfig(Checked):
 
     @property
     def label(self) -> str:
-        """What may be said of a model trained so: private, not DP, or not private."""
+        """What may be said of a model trained so: private, not DP, or not private.
+
+        It is "differentially private" exactly where `mechanism` gives a certified curve, and under
+        the same conditions: docs/meaning.md#certified.
+        """
         if self.noise_multiplier == 0:
             return NOT_PRIVATE
         if self.noise_multiplier < LEAST_NOISE:

@@ -16,7 +16,7 @@ from dprime.train.batches import Sampler
 from dprime.train.network import Network
 
 CACHE = 120 << 20  # bytes of a processor's slice: larger ones leave the cache
-OWN_RECORDS = 64 << 20  # where trials have their own records, which must be filled up
+OWN_RECORDS = 64 << 20  # the same where each trial has its own records, which are filled up
 WORTH_A_WORKER = 8 << 20  # bytes of work below which another worker costs more than it brings
 FIXED = 128 << 20  # bytes for random numbers in the making and the rest
 

@@ -148,7 +148,7 @@ def each_of_two(alpha: float) -> float:
 
 @lru_cache(REMEMBERED)
 def upper_end(errors: float, trials: int, level: float) -> float:
-    """The Beta(errors + 1, trials - errors) quantile at 1 - level: Clopper and Pearson 1934."""
+    """The rate that so many errors leave possible but for `level` (Clopper and Pearson 1934)."""
     return float(upper_ends(errors, trials, level))
 
 

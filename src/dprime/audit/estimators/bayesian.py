@@ -34,7 +34,7 @@ ASSUMPTION = (
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 ANGLES, WEIGHTS = (_NODES + 1) * math.pi / 4, _WEIGHTS * math.pi / 4
 TAIL = 1e-9  # posterior probability that is left out at either end of the integral
-Beta = tuple[float, float]  # its parameters
+Beta = tuple[float, float]  # the two parameters of a Beta distribution
 
 
 @final

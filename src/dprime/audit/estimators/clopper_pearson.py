@@ -42,8 +42,8 @@ from dprime.privacy_loss import Array
 from dprime.shapes import Polygon
 
 HELD_OUT = 0.2  # the share of trials that choose the threshold
-DOUBT = 0.25  # with which a rate is larger than held-out trials are taken to say
-LARGEST_RANK, RANK_RATIO = 0.5, 1.5  # of the held-out trials, from either end
+DOUBT = 0.25  # chance that a rate is larger than held-out trials are taken to say
+LARGEST_RANK, RANK_RATIO = 0.5, 1.5  # thresholds tried: ranks of held-out trials
 Pair = tuple[int, int]
 
 
@@ -93,6 +93,7 @@ def chosen_threshold(held_out: Scores, sizes: Pair, metric: Reading, alpha: floa
     """The threshold that anticipated the most for the metric, once `sizes` trials are counted.
 
     A rate is taken for its upper end at the level `DOUBT`: few lucky trials choose no extreme one.
+    Whatever is chosen here, the bound stays valid.
     """
     held_out, level = held_out.sorted(), each_of_two(alpha)
     candidates = _candidates(held_out)

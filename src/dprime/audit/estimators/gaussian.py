@@ -38,8 +38,8 @@ from dprime.shapes import GaussianShape
 ASSUMPTION = "The scores are Gaussian in both worlds, with one variance."
 
 OBJECTION_LEVEL = 0.05  # how often Gaussian scores are objected to
-FEWEST_DISTINCT = 0.9  # of the scores; rounding to single precision leaves more
-FEWEST_TRIALS = 8  # from which the normality test's p-value is known
+FEWEST_DISTINCT = 0.9  # least share of different scores; rounding to float32 leaves more
+FEWEST_TRIALS = 8  # from so many on the normality test's p-value is known
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(128)
 REACH = 9.0  # Phi of its negative, 1e-19, counts as 0
 
