@@ -320,6 +320,32 @@ def test_most_records_are_not_looked_at(monkeypatch):
     assert pruned == exact(found, torch.arange(200), 2.0)
 
 
+@given(
+    seed=st.integers(0, 10_000),
+    z=st.sampled_from([0.3, 1.0, 3.5]),
+    clip_norm=st.sampled_from([0.1, 4.0]),
+    single=st.booleans(),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+)
+def test_no_record_exceeds_its_bounds(seed, z, clip_norm, single, dtype):
+    """In any order of the values, and where most lie together; one value may be far off."""
+    torch.manual_seed(seed)
+    values = torch.cat([torch.rand(39) * 0.1, torch.randn(1 if single else 12) * 3])
+    order = torch.randperm(len(values))
+    module, completions = made("dense", 6, values=values[order][:, None].tolist(), seed=seed)
+    x, v = completions.records.to(dtype), completions.values.to(dtype)
+    found = gradients(module.to(dtype), replace(completions, records=x, values=v), clip_norm)
+    for reach, look in (
+        (worst_pair._from_any_value, worst_pair._of_pairs),
+        (worst_pair._from_the_mean, worst_pair._of_means),
+    ):
+        difference, term = worst_pair._upper_bounds(found, z, reach)
+        for row in range(6):
+            exact = look(found, torch.tensor([row]), z)
+            assert exact.difference <= difference[row]
+            assert exact.term <= term[row]
+
+
 def test_opposite_gradients_are_membership():
     """The largest that clipping allows is reached by opposite gradients of norm C."""
     for z in (0.5, 1.0, 3.5):

@@ -56,6 +56,6 @@ def agrees(twin: Twin, training: OpacusTraining, batches: Batches) -> bool:
 
 def refusal() -> validate.InputError:
     """For a training whose loss is another from its first step on."""
-    return validate.invalid_input(
-        "analysed gradients", "different", "those that Opacus clipped", REMEDY
+    return validate.InputError.of(
+        "analysed gradients", "be those that Opacus clipped", "they differ", REMEDY
     )
