@@ -127,8 +127,8 @@ def test_what_cannot_be_sent():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"name": "cloud"}, "backend must be one of here, processes, ray, but it is 'cloud'"),
-        ({"workers": 2}, "workers must be left out for here, but it is 2: give the backend"),
+        ({"name": "cloud"}, "backend must be one of local, processes, ray, but it is 'cloud'"),
+        ({"workers": 2}, "workers must be left out for local, but it is 2: give the backend"),
         ({"name": "processes", "workers": 0}, "workers must be at least 1"),
         ({"name": "processes", "time_limit": 0.0}, "time_limit must be above 0"),
     ],
