@@ -44,7 +44,7 @@ def test_a_mistake_yields_its_code_and_no_other(path):
 
 def test_the_corpus_has_every_code_that_a_script_can_show():
     shown = {code for path in BAD for code in expected(path)}
-    assert shown == set(check(BAD[0]).looked_for)
+    assert shown == set(check(BAD[0]).rules_run)
 
 
 def test_every_rule_is_complete_and_listed_on_its_page():
@@ -190,8 +190,8 @@ def test_delta_is_held_against_the_number_of_records(examine):
 def test_what_reading_could_not_confirm_is_said(examine, words, text):
     report = examine(text)
     assert report.findings == ()
-    assert words in " ".join(report.unclear)
-    assert examine(USUAL).unclear == ()
+    assert words in " ".join(report.unresolved)
+    assert examine(USUAL).unresolved == ()
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_a_comment_sets_a_finding_aside_and_the_report_says_so(examine):
     for comment in ("[DP408]", "[DP101, DP408]", ""):
         end = f"max_grad_norm=1.0  # dprime: ignore{comment}\n"
         report = examine(bad.replace("max_grad_norm=1.0\n", end))
-        assert ([f.code for f in report.set_aside], report.findings) == (["DP408"], ())
+        assert ([f.code for f in report.suppressed], report.findings) == (["DP408"], ())
         assert "1 finding was set aside by a comment (DP408)." in report.summary()
     other = bad.replace("max_grad_norm=1.0\n", "max_grad_norm=1.0  # dprime: ignore[DP101]\n")
     assert codes(examine(other)) == ["DP408"]
@@ -236,7 +236,7 @@ def test_reading_ends(examine, monkeypatch):
     with pytest.raises(ValueError, match="must be a"):
         examine("x = " + "-" * 30_000 + "1\n")
     monkeypatch.setattr("dprime.check.reading.LONGEST", 10)
-    assert "too long" in " ".join(examine(USUAL).unclear)
+    assert "too long" in " ".join(examine(USUAL).unresolved)
 
 
 def test_the_monitor_is_advised_only_where_it_is_not_attached(examine):
