@@ -208,7 +208,7 @@ TARGETS: dict[str, Values] = {
     "advantage": {"advantage": 0.2}, "bayes_security": {"bayes_security": 0.9},
     "tpr": {"tpr": 0.05, "fpr": 0.01}, "epsilon": {"epsilon": 2.0, "delta": 1e-5},
     "precision": {"precision": 0.8, "prior": 0.3, "min_tpr": 0.02},
-    "belief": {"belief": 0.9, "prior": 0.4, "exceeded": 1e-3},
+    "belief": {"belief": 0.9, "belief_prior": 0.4, "exceeded": 1e-3},
     "success": {"success": 0.75, "prior": 0.4},
     "secret_success": {"secret_success": 0.3, "max_prior": 0.1},
 }  # fmt: skip
@@ -226,7 +226,7 @@ def choose() -> Values:
         "noise, shuffled": (api.DPSGD(None, 0.05, 100, sampling=shuffled), replaced),
         "rate": (api.DPSGD(1.2, None, 200), {}), "steps": (api.DPSGD(1.5, 0.01, None), {}),
         "rate, shuffled": (api.DPSGD(9.0, None, 200, sampling=shuffled), replaced),
-        "epochs": (api.DPSGD(1.5, 0.01, None), {"whole": "epochs"}),
+        "epochs": (api.DPSGD(1.5, 0.01, None), {"round_to": "epochs"}),
         "gaussian": (api.Gaussian(None, 30), {}), "gaussian steps": (api.Gaussian(9.0, None), {}),
         "laplace": (api.Laplace(None, 5, **replaced), {}),
         "laplace steps": (api.Laplace(9.0, None), {}),
@@ -242,7 +242,7 @@ def choose() -> Values:
 
     def solved(mechanism: Any, how: Values, target: Values) -> Any:
         if isinstance(mechanism, api.PoolSampled):
-            target = {name: value for name, value in target.items() if name != "prior"}
+            target = {name: value for name, value in target.items() if "prior" not in name}
         before = dict(leaves(plain(mechanism.to_dict())))
         after = dict(leaves(plain(api.choose(mechanism, **how, **target).to_dict())))
         return next(value for path, value in after.items() if value != before.get(path))
@@ -290,7 +290,7 @@ def beside() -> Values:
     found["estimate, closed form"] = read(api.cherubin(1.2, 0.01, 900))
     for by in ("curve", "advantage", "epsilon", "tpr"):
         metric = by if by == "curve" else api.Reading(by)
-        made = api.plan_audit(training.curve(), metric=metric, method="band", strength=2.0)
+        made = api.plan_audit(training.curve(), criterion=metric, method="band", strength=2.0)
         found[f"plan, {by}"] = pick(made, "trials refuting least")
     return found | {"consequences": {each.name: each.value for each in follows.answers}}
 

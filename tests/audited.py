@@ -101,7 +101,7 @@ def three_models(dataset, seed):
 def told_apart(dataset, seed):
     """A training function whose scores tell the worlds apart, and take three values in each."""
     model = three_models(dataset, 1)
-    if len(dataset) == BASE["records"]:  # with the record it learns them all, else nothing
+    if len(dataset) == BASE["max_records"]:  # with the record it learns them all, else nothing
         learned(model, dataset, 50, 0.5)
     with torch.no_grad():
         for weight in model.parameters():

@@ -21,7 +21,6 @@ from dprime.request import (
 )
 from dprime.web.answers import Answers
 from dprime.web.options import GOALS, SLIDERS
-from refusals import refuses
 
 SAME = ("mechanism", "adjacency", "group_size", "metrics")
 ANSWERS = Answers()
@@ -117,7 +116,6 @@ def test_the_chosen_number_may_be_typed_in_again(free):
 
 OPEN = {name: text for name, text in BASE.items() if name != "steps"}
 HALF = {"noise_multiplier": "1", "sample_rate": "0.1"}
-SECRET = {**BASE, "max_prior": "0.1"}
 TRAINING = DPSGD(1.1, 256 / 60_000, 14_062)
 
 
@@ -158,14 +156,3 @@ def test_what_the_remedy_names():
         risk_request(HALF)
     with pytest.raises(ValueError, match=r"steps must be given, .* or make it the free one"):
         choose_options(HALF, "advantage", "0.1", "sample_rate")
-
-
-test_what_is_refused = refuses(
-    {
-        "steps be given": lambda: training_request(HALF),
-        "Exactly one of steps, epochs": lambda: training_request({**BASE, "epochs": "3"}),
-        "sample_rate be given with epochs": lambda: choose_request({"epochs": "3"}),
-        "adjacency be 'replace' to ask": lambda: risk_request(SECRET),
-        "adjacency be 'replace'": lambda: choose_request({**SECRET, "advantage": "0.1"}),
-    }
-)

@@ -132,8 +132,8 @@ def takes(*options: Option, annotate: Callable[[Option], Any]) -> Callable[[Func
     def add(function: Function) -> Function:
         @functools.wraps(function)
         def call(*values: Any, **given: Any) -> Any:
-            kept = {name: each for name, each in given.items() if each not in (None, False, [])}
-            return function(*values, **kept)
+            left_out = [name for name, each in given.items() if each is None or each is False]
+            return function(*values, **{n: given[n] for n in given if n not in left_out})
 
         own = inspect.signature(function, eval_str=True).parameters.values()
         before = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]

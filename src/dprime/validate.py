@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
@@ -119,7 +120,9 @@ def one_of(name: str, value: object, options: Sequence[str]) -> str:
     if isinstance(value, str) and value in options:
         return value
     requirement = "one of " + ", ".join(options)
-    raise invalid_value(name, value, requirement, f"give for example {options[0]}")
+    near = difflib.get_close_matches(str(value), options, 1)
+    remedy = f"give {near[0]}" if near else f"give for example {options[0]}"
+    raise invalid_value(name, value, requirement, remedy)
 
 
 def exactly_one(names: str, given: Mapping[str, object], remedy: str) -> str:

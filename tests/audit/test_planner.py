@@ -26,7 +26,7 @@ def mu_of(epsilon):
 
 EPSILON_1, EPSILON_4 = TradeOff.gaussian(mu_of(1.0)), TradeOff.gaussian(mu_of(4.0))
 ADVANTAGE = Reading("advantage")
-BY_EPSILON = {"metric": Reading("epsilon"), "method": "gaussian", "power": 0.9}
+BY_EPSILON = {"criterion": Reading("epsilon"), "method": "gaussian", "power": 0.9}
 
 
 def audits(d_prime, trials, repetitions, seed=1):

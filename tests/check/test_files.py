@@ -81,7 +81,7 @@ def test_a_notebook_is_read_cell_by_cell(notebook):
     (finding,) = report.findings
     assert (report.kind, finding.code, finding.place) == ("notebook", "DP102", "cell 7, line 3")
     assert "(cell 7, line 7) runs over" in finding.sentence
-    assert report.unclear == ("Cell 6 is no Python and was left out.",)
+    assert report.unresolved == ("Cell 6 is no Python and was left out.",)
     with pytest.raises(ValueError, match="a notebook with Python in its cells"):
         notebook("y = (", "1 +")
 

@@ -60,11 +60,11 @@ def test_the_risk_is_that_of_the_core(tmp_path):
     path.write_text(json.dumps(LIKE_OPACUS))
     report = check(path)
     assert risk(report).mechanism == DPSGD(1.1, 256 / 60_000, 2350)
-    assert report.unclear[0].startswith("The rate is batch_size/dataset_size")
+    assert report.unresolved[0].startswith("The rate is batch_size/dataset_size")
     path.write_text(json.dumps(LIKE_OPACUS | {"library": "opacus"}))
     report = check(path)
     assert risk(report).mechanism == DPSGD(1.1, 1 / 235, 2350)
-    assert report.unclear[0].startswith("The rate is one over the number of batches")
+    assert report.unresolved[0].startswith("The rate is one over the number of batches")
     assert risk(check(path, dataset_size=1000)).mechanism == DPSGD(1.1, 1 / 4, 40)
     shuffled = risk(described(sampling="shuffle"))
     assert (shuffled.adjacency, shuffled.mechanism.sampling) == ("replace", "shuffle")
@@ -256,7 +256,7 @@ def test_a_monitor_s_state_is_read(tmp_path):
     assert risk(check(path)).mechanism == DPSGD(1.0, 0.01, 50)
     assert codes(check(path, dataset_size=10, delta=0.5)) == ["DP501"]
     torch.save(state(STEPS) | {"warnings": ["Look here."]}, path)
-    assert check(path).unclear == ("The monitor warned: Look here.", TAILS_UNKNOWN)
+    assert check(path).unresolved == ("The monitor warned: Look here.", TAILS_UNKNOWN)
     assert "attach dprime.monitor" not in check(path).summary()
     advised = check_saved("run.pt", accountant((1.0, 0.01, 50))).summary()
     assert "attach dprime.monitor" in advised
@@ -267,7 +267,7 @@ def test_the_tails_of_the_noise_are_composed():
     plain = check_saved("run.pt", state(STEPS, noise={"at": 5.768, "weights": 1000}))
     tails = NoiseTails(5.768, 1000, ((1.0, 0.01, 50, 1),))
     assert risk(plain).mechanism == Composition(steps, tails)
-    assert plain.unclear == ()
+    assert plain.unresolved == ()
     secure = check_saved("run.pt", state(STEPS, noise={"at": None, "weights": 1000}))
     assert risk(secure).mechanism == steps
 

@@ -52,7 +52,7 @@ def test_a_changed_script_shows_its_codes_and_no_other(examine, wanted, text):
 def test_the_corpus_has_every_code_that_a_script_can_show():
     shown = {code for path in WHOLE for code in expected(path)}
     shown |= {code for wanted, *_ in CHANGED for code in wanted}
-    assert shown == set(check(WHOLE[0]).looked_for)
+    assert shown == set(check(WHOLE[0]).rules_run)
 
 
 def test_every_rule_is_complete_and_listed_on_its_page():
@@ -132,8 +132,8 @@ UNCLEAR = {
 def test_what_reading_could_not_confirm_is_said(examine, words):
     report = examine(changed(*UNCLEAR[words]))
     assert report.findings == ()
-    assert words in " ".join(report.unclear)
-    assert examine(USUAL).unclear == ()
+    assert words in " ".join(report.unresolved)
+    assert examine(USUAL).unresolved == ()
 
 
 ENGINE = "from opacus import PrivacyEngine\n"
@@ -158,7 +158,7 @@ def test_a_comment_sets_a_finding_aside_and_the_report_says_so(examine):
     for comment in ("[DP408]", "[DP101, DP408]", ""):
         end = f"max_grad_norm=1.0  # dprime: ignore{comment}\n"
         report = examine(bad.replace("max_grad_norm=1.0\n", end))
-        assert ([f.code for f in report.set_aside], report.findings) == (["DP408"], ())
+        assert ([f.code for f in report.suppressed], report.findings) == (["DP408"], ())
         assert "1 finding was set aside by a comment (DP408)." in report.summary()
     other = bad.replace("max_grad_norm=1.0\n", "max_grad_norm=1.0  # dprime: ignore[DP101]\n")
     assert codes(examine(other)) == ["DP408"]
@@ -171,7 +171,7 @@ def test_reading_ends(examine, monkeypatch):
     with pytest.raises(ValueError, match="must be a"):
         examine("x = " + "-" * 30_000 + "1\n")
     monkeypatch.setattr("dprime.check.reading.LONGEST", 10)
-    assert "too long" in " ".join(examine(USUAL).unclear)
+    assert "too long" in " ".join(examine(USUAL).unresolved)
 
 
 def test_the_monitor_is_advised_only_where_it_is_not_attached(examine):

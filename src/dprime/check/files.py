@@ -78,9 +78,9 @@ def check_script(source: Source, *, dataset_size: int | None = None) -> Report:
         path=source.path,
         kind="notebook" if source.cells else "script",
         findings=tuple(kept[key] for key in sorted(kept)),
-        set_aside=tuple(aside[key] for key in sorted(aside)),
-        unclear=tuple(dict.fromkeys(_unclear(script))),
-        looked_for=tuple(code for code in RULES if code not in SAVED_ONLY),
+        suppressed=tuple(aside[key] for key in sorted(aside)),
+        unresolved=tuple(dict.fromkeys(_unclear(script))),
+        rules_run=tuple(code for code in RULES if code not in SAVED_ONLY),
         monitored=any(f"{name}.".startswith("dprime.monitor.") for name in script.libraries),
     )
 

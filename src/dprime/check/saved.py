@@ -65,7 +65,7 @@ def check_description(
         reading = Reading(missing=("Poisson batches: a history is of no others",))
     reading = reading or Reading(tuple(run.risks()))
     about = tuple(run.about_rate())
-    return saved_run(path, findings=tuple(found), reading=reading, unclear=about)
+    return saved_run(path, findings=tuple(found), reading=reading, unresolved=about)
 
 
 class _Run:
@@ -297,8 +297,8 @@ def _check_checkpoint(
         about, mechanism = "the steps that the accountant counted", from_opacus_history(history)
         reading = Reading((certified(about, mechanism, USUAL_ADJACENCY, delta),))
     unknown = "An accountant does not tell whether its batches were Poisson."
-    unclear = (unknown, TAILS_UNKNOWN)
-    return saved_run(path, findings=tuple(findings), reading=reading, unclear=unclear)
+    unresolved = (unknown, TAILS_UNKNOWN)
+    return saved_run(path, findings=tuple(findings), reading=reading, unresolved=unresolved)
 
 
 def _contradictions(

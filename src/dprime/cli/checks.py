@@ -51,7 +51,7 @@ def _lines(report: Report) -> list[RenderableType]:
         more = " beyond that" if report.reading.risks else ""
         words = f"No certified risk could be computed{more}. Missing: {missing}."
         lines.append(_indented(words, "dim"))
-    lines += [_indented(sentence, "dim") for sentence in report.unclear]
+    lines += [_indented(sentence, "dim") for sentence in report.unresolved]
     return [*lines, Padding(Text(report.summary()), (0, 0, 1, 2))]
 
 

@@ -131,8 +131,8 @@ def named(*given, **options):
 
 test_options = refuses(
     {
-        "backend be one of here, processes, ray": named("cloud"),
-        "workers be left out for here": named(workers=2),
+        "backend be one of local, processes, ray": named("cloud"),
+        "workers be left out for local": named(workers=2),
         "workers be at least 1": named("processes", workers=0),
         "time_limit be above 0": named("processes", time_limit=0.0),
     }
