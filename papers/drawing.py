@@ -82,13 +82,11 @@ def lines_chart(
         for line in lines
         if line.points
     )
-    drawn = [
-        _series(line, place if line.ink is None else line.ink, places)
-        for place, line in enumerate(lines)
-    ]
+    inks = (place if line.ink is None else line.ink for place, line in enumerate(lines))
+    drawn = [_series(line, ink, places) for line, ink in zip(lines, inks, strict=True)]
     return Chart(
         stem, said, f"Chart. Across: {x}. Up: {y}. {told}.",
-        Axis("x", x, log=log_x, zero=False, names=bool(places)),
+        Axis("x", x, log=log_x, zero=False, names=tuple(places)),
         Axis("y", y, log=log_y, zero=False), tuple(drawn),
     )  # fmt: skip
 
@@ -101,7 +99,7 @@ def _series(line: Line, ink: int, places: Sequence[str]) -> Series:
     across = [places[round(point[0]) - 1] if places else float(point[0]) for point in line.points]
     ends = any(len(point) > 2 for point in line.points)
     low, high = (
-        [float(point[end] if len(point) > 2 else point[1]) for point in line.points] if ends else []
+        [float(point[end]) if len(point) > 2 else None for point in line.points] if ends else []
         for end in (2, 3)
     )
     joined: Kind = "joined" if ends else "line"

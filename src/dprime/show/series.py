@@ -29,7 +29,7 @@ class Axis:
         zero: whether an axis that is not logarithmic begins at 0 where no domain is given.
         whole: whether ticks stand at whole numbers only.
         ticks: where ticks stand; none leaves that to the width.
-        names: whether the column holds names instead of numbers.
+        names: those that stand in the column instead of numbers, in their order.
     """
 
     field: str
@@ -41,7 +41,7 @@ class Axis:
     zero: bool = True
     whole: bool = False
     ticks: tuple[float, ...] = ()
-    names: bool = False
+    names: tuple[str, ...] = ()
 
     def say(self, value: float | str, side: Literal["", "at most", "at least"] = "") -> str:
         """A number of this axis in words: "at most" rounds it up, "at least" down.

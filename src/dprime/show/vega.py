@@ -65,9 +65,9 @@ def png(spec: Mapping[str, Any], scale: float) -> bytes:
 def channel(axis: Axis, field: str | None = None) -> dict[str, Any]:
     """The channel of a column on an axis, its own unless another one is named."""
     if axis.names:
-        names = {"ticks": False, "labelLimit": 160, "grid": False}
-        kind = {"type": "nominal", "sort": None, "title": axis.title or None, "axis": names}
-        return {"field": field or axis.field, **kind}
+        plain = {"ticks": False, "labelLimit": 160, "grid": False}
+        kind = {"type": "nominal", "sort": list(axis.names), "axis": plain}
+        return {"field": field or axis.field, "title": axis.title or None, **kind}
     free = axis.domain is None
     scale: dict[str, Any] = {"type": "log"} if axis.log else {"zero": axis.zero and free}
     scale |= {"nice": not axis.log} if free else {"nice": False, "domain": list(axis.domain or ())}

@@ -139,7 +139,7 @@ def test_an_estimate_is_called_one():
     found = drawn(chart)["estimate of one attribute"]
     assert list(zip(found.x, found.y, strict=True)) == [(1, 0.98), (5, 0.95)]
     assert chart.text.endswith("Estimate of one attribute: 1: about 0.98; 5: about 0.95.")
-    assert "guarantee nothing" in chart.text
+    assert "Estimates from data guarantee nothing." in chart.text
 
 
 def test_under_replace_membership_means_a_replaced_record():

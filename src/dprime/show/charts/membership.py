@@ -30,14 +30,9 @@ PI = "π (% of the pool)"
 @final
 @dataclass(frozen=True)
 class RocCurve:
-    """What one attack reached: the mean over several targets, with its interval.
+    """What one attack, or attacks at one π, reached at ascending rates of false alarms.
 
-    Attributes:
-        label: of the attack, or of the π that it was tried at.
-        fpr: rates of false alarms, ascending.
-        tpr: the mean share of the members that was found at each.
-        low: lower end of the mean's interval.
-        high: upper end.
+    It is the mean over several targets, with the ends of its interval.
 
     >>> RocCurve("LiRA", (0.01, 0.1), (0.02, 0.15), (0.01, 0.13), (0.03, 0.17)).at(0.01)
     (0.02, 0.01, 0.03)
@@ -87,15 +82,9 @@ def membership_roc(
 ) -> Chart:
     """Attacks on both logarithmic axes, down to the rarest false alarm that can be counted.
 
-    Args:
-        curves: one for each attack, or for each π.
-        claim: the certified curve, which no attacker's expected rates lie above; None where
-            nothing is claimed.
-        title_of: what was attacked, such as "Digits, ε = 3".
-        least_fpr: where the axes begin; at least 1 / (number of non-members), since below that
-            fewer than one false alarm is left to count.
-        confidence: of the intervals.
-        fpr: the rate of false alarms that the title speaks of.
+    No attacker's expected rates lie above the claim. The title begins with what was attacked, such
+    as "Digits, ε = 3", and speaks of the rate `fpr`. Axes begin at `least_fpr`: at 1 / (number of
+    non-members) or above, since below that fewer than one false alarm is left to count.
 
     >>> lira = RocCurve("LiRA", (0.01, 0.1), (0.03, 0.2), (0.02, 0.18), (0.04, 0.22))
     >>> membership_roc((lira,), None, "Digits").title
@@ -243,15 +232,10 @@ class _Found:
 @final
 @dataclass(frozen=True)
 class PrecisionPoint:
-    """How often "member" was right at one π: the mean over several targets, with its interval.
+    """How often "member" was right at one π (`prior`): the mean over several targets.
 
-    Attributes:
-        prior: π, the share of the pool that was trained on.
-        precision: the share of right ones among "member" answers.
-        low: lower end of the mean's interval.
-        high: upper end.
-        certified: what the claim allows at most, in expectation; None where nothing is certified.
-        shuffled: the precision that the same procedure gives for shuffled scores; None: not known.
+    With its interval, what the claim allows at most in expectation, if anything is certified, and
+    what the same procedure gives for shuffled scores, if that is known.
     """
 
     prior: float

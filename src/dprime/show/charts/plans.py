@@ -128,6 +128,12 @@ def _around(own: float, over: str) -> list[float]:
 
 # Bayes security -----------------------------------------------------------------------------------
 
+COURSE = (
+    "Line chart. Across: epochs, logarithmic. Up: Bayes security, from 0 (no protection) to 1 "
+    "(perfect). Two certified lines, both lower limits: for membership, and for any secret "
+    "attribute of a record."
+)
+
 REACH = 10.0
 """The epochs drawn go from a tenth to ten times the training's own."""
 
@@ -161,18 +167,11 @@ def bayes_security(
     )
     both = member[chosen.index(own)], secret[chosen.index(own)]
     least = [wording.down(each) if each > 0 else "none" for each in both]
-    about = (
-        "Line chart. Across: epochs, logarithmic. Up: Bayes security, from 0 (no protection) to 1 "
-        "(perfect). Two certified lines, both lower limits: for membership, and for any secret "
-        "attribute of a record."
-    )
-    if attribute:
-        about += " Estimates of one attribute from data guarantee nothing."
     return Chart(
         "bayes-security",
         f"After {wording.near(own, 4)} epoch{'' if own == 1 else 's'} Bayes security is at least "
         f"{least[0]} for membership, {least[1]} for any attribute.",
-        about,
+        f"{COURSE}{' Estimates from data guarantee nothing.' if attribute else ''}",
         Axis("epoch", "epochs", log=True),
         Axis("bayes_security", "Bayes security, at least", domain=(0.0, 1.0)),
         _securities(chosen, member, secret, own, both, least, attribute),

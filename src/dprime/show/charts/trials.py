@@ -35,6 +35,8 @@ TAILS = (0.002, 0.998)
 HIGH = 0.94
 """Above this belief there is no room for words over a line."""
 
+OTHER = "without it", theme.WITHOUT
+
 BELIEF = "belief that the record was in (%)"
 
 
@@ -107,39 +109,32 @@ def belief(
 ) -> Chart:
     """The observer's belief that the record was in, after each step of an adversary's trials.
 
-    `log_ratio` [trial, step] is the logarithm of how much likelier what was seen up to a step is in
-    world `in`, `in_world` [trial] says who was there. From `prior` on it is counted how often a
-    `belief` is exceeded; a certified one, `bound` after each step, is `exceeded` with that
-    probability, as `audit.identifiability.belief_bound` gives it.
+    `log_ratio` [trial, step] is the logarithm of how much likelier what was seen is in world `in`,
+    where `in_world` [trial] was. It is counted how often a `belief` is exceeded; the certified one
+    of `audit.identifiability.belief_bound` after each step, `bound`, is so rarely `exceeded`.
     """
     prior = validate.inner_probability("prior", prior)
     limit = validate.inner_probability("belief", belief, example=0.9)
-    exceeded = validate.rate("exceeded", exceeded, example=0.001)
+    often = odds(validate.rate("exceeded", exceeded, example=0.001))
     inside, outside, left_out = two_worlds("log_ratio", log_ratio, in_world)
-    steps, count = drawn_steps(inside.shape[1]), inside.shape[1]
-    if bound is not None and len(bound) != count:
-        remedy = f"give one number for each of the {count} steps"
-        raise validate.invalid_input("bound", f"{len(bound)} numbers", "one a step", remedy)
+    steps = drawn_steps(inside.shape[1])
     drawn = [
-        _spread(name, pencil, steps.tolist(), beliefs(world[:, steps - 1], prior), prior)
-        for name, pencil, world in (
-            ("with the record", theme.WITH, inside), ("without it", theme.WITHOUT, outside)
-        )
-    ]  # fmt: skip
+        _spread(*look, steps.tolist(), beliefs(world[:, steps - 1], prior), prior)
+        for look, world in ((("with the record", theme.WITH), inside), (OTHER, outside))
+    ]
     above = int((beliefs(inside[:, -1], prior) > limit).sum())
-    called, trials = wording.percent(limit), wording.counted(len(inside), "trial")
-    said = f"With the record, the belief ended above {called} in {above:,} of {trials}"
+    trials = wording.counted(len(inside), "trial")
+    said = (
+        f"With the record, the belief ended above {wording.percent(limit)} in {above:,} of {trials}"
+    )
     about = (
-        "Line chart. Across: steps. Up: the observer's belief that the record was in, starting "
-        f"from {wording.percent(prior)}: the median, and the range of nine in ten of {trials} with "
+        "Line chart. Across: steps. Up: the belief that the record was in, from "
+        f"{wording.percent(prior)} on: the median, and the range of nine in ten of {trials} with "
         f"the record and {len(outside):,} without it. {said}."
     )
     if bound is not None:
-        limits = [float(bound[step - 1]) for step in steps]
-        drawn.insert(0, _certified(steps.tolist(), limits, prior))
-        most, often = wording.percent_up(limits[-1]), odds(exceeded)
-        sure = f"above {most} it ends at most {often}"
-        said += f"; {'no limit below certainty is certified' if most == '100 %' else sure}"
+        drawn.insert(0, _certified(steps.tolist(), bound, prior))
+        said += f"; {_promised(bound[-1], often)}"
         about += f" What is certified is exceeded at most {often}, at each step for itself."
     return Chart(
         "belief", f"{said}.", about + _left_out(left_out),
@@ -148,8 +143,19 @@ def belief(
     )  # fmt: skip
 
 
-def _certified(steps: list[int], limits: list[float], prior: float) -> Series:
+def _promised(limit: float, often: str) -> str:
+    most = wording.percent_up(limit)
+    if most == "100 %":
+        return "no limit below certainty is certified"
+    return f"above {most} it ends at most {often}"
+
+
+def _certified(steps: list[int], bound: Sequence[float], prior: float) -> Series:
     """Between two steps that are drawn the later one's limit holds, which is the larger one."""
+    if len(bound) != steps[-1]:
+        remedy = f"give one number for each of the {steps[-1]} steps"
+        raise validate.invalid_input("bound", f"{len(bound)} numbers", "one a step", remedy)
+    limits = [float(bound[step - 1]) for step in steps]
     words = [*("" for _ in steps), f"certified: {wording.percent_up(limits[-1])}"]
     return Series(
         "certified limit", theme.LIMIT, [0, *steps], [prior, *limits], step="before", words=words,
@@ -171,7 +177,7 @@ def _histogram(edges: Floats, worlds: Sequence[Floats]) -> tuple[Axis, tuple[Ser
     )
     filled = theme.Pencil("second", opacity=0.45)
     return Axis("share", "share of the trials (%)", percent=True), (
-        Series("without it", theme.WITHOUT, edges.tolist(), outside, step="after"),
+        Series(*OTHER, edges.tolist(), outside, step="after"),
         Series("with the record", filled, edges.tolist(), inside, "area", step="after"),
     )
 
@@ -317,7 +323,8 @@ def ladder(rungs: Sequence[Rung], allowed: float, metric_title: str, confidence:
         f"{wording.near(best.value)} ({sure} interval {best.interval}); {limit}{inside}.",
         f"One line for each adversary. Across: {metric_title}, an estimate with its {sure} "
         f"interval. {listed}. Allowed: {limit}.",
-        Axis("adversary", "", names=True), Axis("value", f"{metric_title} (estimate)"),
+        Axis("adversary", "", names=tuple(rung.adversary for rung in rungs)),
+        Axis("value", f"{metric_title} (estimate)"),
         (reached, line) if math.isfinite(allowed) else (reached,),
         horizontal=True, height=STEP * len(rungs) + 20,
     )  # fmt: skip
