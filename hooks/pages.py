@@ -1,0 +1,87 @@
+"""What the build adds to the documents: reference pages, measured tables and charts, the schema."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "dprime"
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+
+from benchmarks import pages  # noqa: E402
+
+LOG = logging.getLogger("mkdocs.hooks.pages")
+
+REFERENCE: Mapping[str, tuple[str, str]] = {
+    "accountant": ("Accountant", "accountant.md"),
+    "attack": ("Adversaries", "auditing.md"),
+    "attributes": ("Attributes", "attributes.md"),
+    "audit": ("Audit", "auditing.md lower-bounds.md planning.md"),
+    "bounds": ("Bounds", "errata.md"),
+    "canaries": ("Canaries", "one-run.md"),
+    "check": ("Check", "check.md"),
+    "consequences": ("Consequences", "consequences.md"),
+    "data": ("Data", "data.md dataset-sensitivity.md"),
+    "estimates": ("Estimates", "meaning.md"),
+    "guarantees": ("Guarantees", "mechanisms.md"),
+    "interop": ("Other libraries", "mechanisms.md"),
+    "mechanisms": ("Mechanisms", "mechanisms.md"),
+    "membership": ("Membership", "sampling.md frontier.md membership.md"),
+    "metrics": ("Metrics", "meaning.md"),
+    "monitor": ("Monitor", "monitor.md"),
+    "privacy_loss": ("Privacy loss", "accountant.md"),
+    "runs": ("Runs", "scaling.md"),
+    "shapes": ("Shapes", "curve.md"),
+    "show": ("Figures, report, card", "charts.md report.md"),
+    "solve": ("Choosing", "choosing.md"),
+    "train": ("Training", "training.md"),
+    "web": ("Explorer", "explorer.md"),
+}
+"""A page for each module, or for all modules of a package: its title, and where it is explained."""
+
+BESIDE = {"mechanisms": ("parameters",), "metrics": ("registry",), "shapes": ("halves",)}
+"""Modules on another one's page."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """All that a script draws or a rule writes."""
+    made = {f"api/{name}.md": reference(name) for name in REFERENCE}
+    made["schema/privacy-card-1.json"] = (SOURCE / "show" / "card-1.schema.json").read_text()
+    for path, content in {**made, **pages.charts()}.items():
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """The page with all its tables; one that is not what its results say is an error."""
+    name = page.file.src_uri
+    if pages.filled(name, markdown, empty=False) != markdown:
+        LOG.warning(f"{name} is not what its results say: run python -m benchmarks pages.")
+    return pages.filled(name, markdown, empty=True)
+
+
+def reference(name: str) -> str:
+    """A page of the reference: what its modules' docstrings say."""
+    title, explained = REFERENCE[name]
+    links = [f"[{page.removesuffix('.md')}](../{page})" for page in explained.split()]
+    text = f"# {title}\n\nExplained in {', '.join(links)}."
+    if (SOURCE / name).is_dir():
+        text += f" Import from `dprime.{name}`."
+    return "\n\n".join([text, *(f"::: dprime.{module}" for module in modules(name))]) + "\n"
+
+
+def modules(name: str) -> list[str]:
+    """A module and those beside it, or all modules of a package."""
+    folder = SOURCE / name
+    if not folder.is_dir():
+        return [name, *BESIDE.get(name, ())]
+    paths = sorted(folder.rglob("*.py"))
+    dotted = [".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in paths]
+    return [each for each in dotted if not each.endswith("__init__")]
