@@ -16,7 +16,13 @@ from dprime.show.figures import FIGURES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+INCLUDED = re.compile(r'^--8<-- "(.+)"$', re.MULTILINE)
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def text_of(path):
+    """Of a page, with the files that it includes."""
+    return INCLUDED.sub(lambda found: (ROOT / found[1]).read_text(), path.read_text())
 
 
 def page_name(path):
@@ -31,7 +37,7 @@ run_pages = pytest.mark.parametrize("path", [PAGES[0], *SLOW], ids=page_name)
 @run_pages
 def test_python_blocks_run_in_order(path):
     shared, printed = {"__name__": "document"}, None
-    for language, body in BLOCK.findall(path.read_text()):
+    for language, body in BLOCK.findall(text_of(path)):
         if language == "python" and ">>>" in body:
             case = doctest.DocTestParser().get_doctest(body, shared, page_name(path), None, 0)
             runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
