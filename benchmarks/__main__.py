@@ -68,6 +68,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.out:
         before = json.loads(options.out.read_text()) if options.only else {}
         timing.write(options.out, merged(before, result))
+        options.out.with_suffix(".part").unlink(missing_ok=True)
 
 
 def _given(module: ModuleType, options: argparse.Namespace) -> dict[str, Any]:

@@ -85,8 +85,8 @@ class Kept:
 
     def __init__(self, out: Path | None) -> None:
         self.path = out and out.with_suffix(".part")
-        there = self.path is not None and self.path.exists()
-        self.rows = [json.loads(line) for line in self.path.open()] if self.path and there else []
+        kept = self.path.read_text() if self.path and self.path.exists() else ""
+        self.rows = [json.loads(line) for line in kept.splitlines()]
 
     def add(self, row: Found) -> None:
         """One more."""

@@ -62,9 +62,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """The page with all its tables; one that is not what its results say is an error."""
     name = page.file.src_uri
-    if pages.filled(name, markdown, empty=False) != markdown:
+    if pages.page_filled(name, markdown, empty=False) != markdown:
         LOG.warning(f"{name} is not what its results say: run python -m benchmarks pages.")
-    return pages.filled(name, markdown, empty=True)
+    return pages.page_filled(name, markdown, empty=True)
 
 
 def reference(name: str) -> str:
