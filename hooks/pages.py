@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -44,10 +45,17 @@ REFERENCE: Mapping[str, tuple[str, str]] = {
     "train": ("Training", "training.md"),
     "web": ("Explorer", "explorer.md"),
 }
-"""A page for each module, or for all modules of a package: its title, and where it is explained."""
+"""A page for each module, or for a package: its title, and where it is explained."""
 
 BESIDE = {"mechanisms": ("parameters",), "metrics": ("registry",), "shapes": ("halves",)}
 """Modules on another one's page."""
+
+WHOLE = ("attributes", "canaries", "web")
+"""Packages of which every module is shown, for the derivations in them or for its addresses."""
+
+
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+IMPORTED = re.compile(r"from dprime\.([\w.]+) import")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -78,10 +86,12 @@ def reference(name: str) -> str:
 
 
 def modules(name: str) -> list[str]:
-    """A module and those beside it, or all modules of a package."""
+    """A module and those beside it; of a package what it exports or the documents import."""
     folder = SOURCE / name
     if not folder.is_dir():
         return [name, *BESIDE.get(name, ())]
-    paths = sorted(folder.rglob("*.py"))
+    texts = [path.read_text() for path in (*folder.rglob("__init__.py"), *PAGES)]
+    named = {each for text in texts for each in IMPORTED.findall(text)}
+    paths = [path for path in sorted(folder.rglob("*.py")) if path.stem != "__init__"]
     dotted = [".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in paths]
-    return [each for each in dotted if not each.endswith("__init__")]
+    return [each for each in dotted if each in named or name in WHOLE]
