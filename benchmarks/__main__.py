@@ -4,8 +4,8 @@
     python -m benchmarks pages
 
 A benchmark is a module with a function `measure`, and its docstring has the question. `--only`
-measures a part again and keeps the others of FILE. Rows of a benchmark that was stopped are kept
-beside FILE where its docstring says so, and it goes on.
+measures a part again, keeps the others of FILE, and notes the machine that did. Rows of a benchmark
+that was stopped are kept beside FILE where its docstring says so, and it goes on.
 """
 
 from __future__ import annotations
@@ -63,10 +63,12 @@ def _run(options: argparse.Namespace) -> None:
     found = module.measure(**given)
     machine["run_s"] = round(time.perf_counter() - start, 1)
     machine["command"] = " ".join(["python -m benchmarks", *sys.argv[1:]])
-    result = {"quick": options.quick, "machine": machine, **found}
     print(json.dumps(found, indent=1, ensure_ascii=False))
     if options.out:
-        before = json.loads(options.out.read_text()) if options.only else {}
+        again = options.only and options.out.exists()
+        before = json.loads(options.out.read_text()) if again else {}
+        here = dict.fromkeys(options.only, machine) if before else machine
+        result = {"quick": options.quick, "again" if before else "machine": here, **found}
         timing.write(options.out, merged(before, result))
         options.out.with_suffix(".part").unlink(missing_ok=True)
 

@@ -61,7 +61,7 @@ def measure(quick: bool, device: str, only: list[str] | None, out: Path | None) 
         name: lambda name=name: [_run(name, each, quick, device, out) for each in precisions]
         for name in SETTINGS
     }
-    return {"runs": [run for runs in parts(made, only).values() for run in runs]}
+    return {"runs": parts(made, only)}
 
 
 def _run(name: str, precision: float, quick: bool, device: str, out: Path | None) -> Found:

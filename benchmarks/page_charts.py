@@ -24,7 +24,7 @@ def charts(attributes: Row, shares: Row) -> dict[str, str]:
     drawn = {
         f"assets/attributes-adult-{each}.svg": adult(attributes, each).svg() for each in ACROSS
     }
-    for data in dict.fromkeys(run["data"] for run in shares["runs"]):
+    for data in shares["runs"]:
         drawn[f"assets/frontier-{data}.svg"] = frontier(shares, data).svg()
     return drawn
 
@@ -69,7 +69,7 @@ def epsilon(found: Row) -> float:
 
 def frontier(found: Row, data: str) -> FrontierFigure:
     """In the form of figure 6 of Thudi et al. (2024)."""
-    runs = [run for run in found["runs"] if run["data"] == data]
+    runs = found["runs"][data]
     series = (
         FrontierSeries(
             run["target"], tuple(_point(each, len(run["points"])) for each in run["points"])

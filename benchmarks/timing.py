@@ -61,7 +61,7 @@ def parts(made: Mapping[str, Callable[[], Any]], only: Collection[str] | None) -
 
 
 def write(path: Path, result: Mapping[str, Any]) -> None:
-    """As JSON with one line for each row; an infinite number is a word."""
+    """As JSON with one line for each row; an infinite number is a word, what is none is null."""
     lines = []
     for name, value in result.items():
         text = json.dumps(_plain(value), indent=1, ensure_ascii=False, allow_nan=False)
@@ -77,7 +77,9 @@ def _plain(value: Any) -> Any:
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
-    return "infinite" if isinstance(value, float) and math.isinf(value) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "infinite"
+    return value
 
 
 class Kept:

@@ -81,8 +81,11 @@ def test_a_part_that_is_measured_again_leaves_the_others():
 
 def test_results_are_plain_json(tmp_path):
     path = tmp_path / "found.json"
-    timing.write(path, {"rows": [{"a": float("inf")}, {"a": 1.0}], "of": {"n": 1}})
-    assert json.loads(path.read_text()) == {"rows": [{"a": "infinite"}, {"a": 1.0}], "of": {"n": 1}}
+    timing.write(path, {"rows": [{"a": float("inf")}, {"a": 1.0}], "of": {"n": float("nan")}})
+    assert json.loads(path.read_text()) == {
+        "rows": [{"a": "infinite"}, {"a": 1.0}],
+        "of": {"n": None},
+    }
     assert '  {"a": "infinite"},\n' in path.read_text()
 
 
