@@ -17,7 +17,6 @@ from dprime.runs.run import Run
 
 AUDIT = (
     "audit", "--epsilon", "4", "--records", "50", "--block", "40", "--seed", "9",
-    "--steps", "800",
 )  # fmt: skip
 KILLS = 50
 LONGEST = 7.0
@@ -27,7 +26,8 @@ LONGEST = 7.0
 def measure(quick: bool) -> Found:
     with tempfile.TemporaryDirectory() as folder:
         calm, killed = Path(folder) / "calm.run", Path(folder) / "killed.run"
-        audit = (*AUDIT, "--trials", "200" if quick else "2000")
+        trials, steps = ("200", "80") if quick else ("2000", "800")
+        audit = (*AUDIT, "--trials", trials, "--steps", steps)
         undisturbed = seconds(lambda: dprime(*audit, "--out", str(calm)).wait())
         found = _disturbed(audit, killed, 2 if quick else KILLS)
         with Run.open(calm) as one, Run.open(killed) as other:
