@@ -128,11 +128,11 @@ def rank_distance(inside: Floats, outside: Floats) -> tuple[float, float]:
 
 
 def weights(quick: bool, device: str) -> Found:
-    trials, rate = 20 if quick else 1000, 0.05
+    trials, records, steps, rate = (20, 100, 10, 0.05) if quick else (1000, 1000, 100, 0.05)
     config, inside, outside, about = played(
-        device, adversary="chosen-weights", claim={"epsilon": 10.0}, data="mnist", records=1000,
+        device, adversary="chosen-weights", claim={"epsilon": 10.0}, data="mnist", records=records,
         model="conv-16-32", trials=trials, seed=3,
-        training={"steps": 100, "learning_rate": rate, "clip_norm": 1.0},
+        training={"steps": steps, "learning_rate": rate, "clip_norm": 1.0},
     )  # fmt: skip
     n = trials  # d′ with its standard error: Hedges and Olkin 1985, chapter 5
     spread = math.sqrt((inside.var(ddof=1) + outside.var(ddof=1)) / 2)

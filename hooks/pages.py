@@ -21,29 +21,29 @@ from benchmarks import pages  # noqa: E402
 LOG = logging.getLogger("mkdocs.hooks.pages")
 
 REFERENCE: Mapping[str, tuple[str, str]] = {
-    "accountant": ("Accountant", "accountant.md"),
-    "attack": ("Adversaries", "auditing.md"),
-    "attributes": ("Attributes", "attributes.md"),
-    "audit": ("Audit", "auditing.md lower-bounds.md planning.md"),
-    "bounds": ("Bounds", "errata.md"),
-    "canaries": ("Canaries", "one-run.md"),
-    "check": ("Check", "check.md"),
-    "consequences": ("Consequences", "consequences.md"),
-    "data": ("Data", "data.md dataset-sensitivity.md"),
-    "estimates": ("Estimates", "meaning.md"),
-    "guarantees": ("Guarantees", "mechanisms.md"),
-    "interop": ("Other libraries", "mechanisms.md"),
     "mechanisms": ("Mechanisms", "mechanisms.md"),
-    "membership": ("Membership", "sampling.md frontier.md membership.md"),
-    "metrics": ("Metrics", "meaning.md"),
-    "monitor": ("Monitor", "monitor.md"),
-    "privacy_loss": ("Privacy loss", "accountant.md"),
-    "runs": ("Runs", "scaling.md"),
-    "shapes": ("Shapes", "curve.md"),
-    "show": ("Figures, report, card", "charts.md report.md"),
+    "guarantees": ("Guarantees", "mechanisms.md"),
     "solve": ("Choosing", "choosing.md"),
+    "metrics": ("Metrics", "meaning.md"),
+    "consequences": ("Consequences", "consequences.md"),
+    "estimates": ("Estimates", "meaning.md"),
+    "bounds": ("Bounds", "errata.md"),
+    "interop": ("Other libraries", "mechanisms.md"),
     "train": ("Training", "training.md"),
+    "attack": ("Adversaries", "auditing.md"),
+    "audit": ("Audit", "auditing.md lower-bounds.md planning.md"),
+    "runs": ("Runs", "scaling.md"),
+    "membership": ("Membership", "sampling.md frontier.md membership.md"),
+    "monitor": ("Monitor", "monitor.md"),
+    "canaries": ("Canaries", "one-run.md"),
+    "attributes": ("Attributes", "attributes.md"),
+    "check": ("Check", "check.md"),
+    "show": ("Figures, report, card", "charts.md report.md"),
     "web": ("Explorer", "explorer.md"),
+    "data": ("Data", "data.md dataset-sensitivity.md"),
+    "accountant": ("Accountant", "accountant.md"),
+    "privacy_loss": ("Privacy loss", "accountant.md"),
+    "shapes": ("Shapes", "curve.md"),
 }
 """A page for each module, or for a package: its title, and where it is explained."""
 
@@ -56,6 +56,14 @@ WHOLE = ("attributes", "canaries", "web")
 
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 IMPORTED = re.compile(r"from dprime\.([\w.]+) import")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """The pages of the reference in the navigation, below those that stand there."""
+    added = [{title: f"api/{name}.md"} for name, (title, _) in REFERENCE.items()]
+    for part in config.nav or ():
+        part.get("Reference", []).extend(added)
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
