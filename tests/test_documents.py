@@ -5,6 +5,7 @@ Links between documents are checked by the strict build, which makes some of the
 
 import doctest
 import re
+import runpy
 import shlex
 from contextlib import redirect_stdout
 from io import StringIO
@@ -72,6 +73,11 @@ def test_links_lead_somewhere(path):
         if not target.startswith(("http:", "https:", "mailto:")):
             built = re.search(rf"[ -]{target.removeprefix('docs/')}$", nav, re.MULTILINE)
             assert built or (path.parent / target).exists(), target
+
+
+def test_the_picture_of_the_curve_is_what_its_script_draws():
+    script = runpy.run_path(str(ROOT / "docs" / "make_curve_svg.py"))
+    assert script["drawing"]() == (ROOT / "docs" / "assets" / "curve.svg").read_text()
 
 
 def test_every_chart_is_listed_and_counted():
