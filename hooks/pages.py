@@ -55,6 +55,7 @@ WHOLE = ("attributes", "canaries", "web")
 
 
 PAGES = sorted((ROOT / "docs").glob("*.md"))
+INCLUDED = re.compile(r"^# include (\S+)$", re.MULTILINE)
 IMPORTED = re.compile(r"from dprime\.([\w.]+) import")
 
 
@@ -76,11 +77,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """The page with all its tables; one that is not what its results say is an error."""
+    """The page with all its tables and what it includes; a table that is stale is an error."""
     name = page.file.src_uri
     if pages.page_filled(name, markdown, empty=False) != markdown:
         LOG.warning(f"{name} is not what its results say: run python -m benchmarks pages.")
-    return pages.page_filled(name, markdown, empty=True)
+    whole = pages.page_filled(name, markdown, empty=True)
+    return INCLUDED.sub(lambda line: (ROOT / line[1]).read_text().rstrip(), whole)
 
 
 def reference(name: str) -> str:

@@ -17,7 +17,7 @@ from dprime.show.figures import FIGURES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-INCLUDED = re.compile(r'^--8<-- "(.+)"$', re.MULTILINE)
+INCLUDED = re.compile(r"^# include (\S+)$", re.MULTILINE)
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
