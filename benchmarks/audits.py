@@ -101,8 +101,8 @@ def crafted(quick: bool, device: str) -> Found:
         ):
             _, inside, outside, about = played(
                 device, claim={"epsilon": 4.0}, data=data, max_records=100, model=model,
-                trials=many, seed=11, training={"steps": 30, "learning_rate": rate, "clip_norm": 1.0},
-                **words,
+                trials=many, seed=11,
+                training={"steps": 30, "learning_rate": rate, "clip_norm": 1.0}, **words,
             )  # fmt: skip
             d, error = rank_distance(inside, outside)
             row[name] = {"d_prime": d, "standard_error": error, "about": about}
