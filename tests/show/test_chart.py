@@ -66,9 +66,8 @@ def test_rows_are_one_table_of_finite_numbers_and_words(chart):
 
 
 @every_chart
-@every_theme
-def test_a_specification_is_valid_leads_nowhere_and_draws_every_series(chart, name):
-    spec = chart.spec(name)
+def test_a_specification_is_valid_leads_nowhere_and_draws_every_series(chart):
+    spec = chart.spec()
     kind = altair.FacetChart if "facet" in spec else altair.LayerChart
     kind.from_dict(spec, validate=True)
     assert "://" not in json.dumps(spec)
@@ -119,7 +118,7 @@ def test_drawn_without_a_browser(chart, name, tmp_path):
     assert chart.save(tmp_path / "chart.png", name).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-@pytest.mark.parametrize("chart", EXAMPLES.values(), ids=EXAMPLES)
+@specimens
 @pytest.mark.parametrize("width", [640, 340])
 def test_a_drawing_is_no_wider_than_a_report_or_a_telephone(chart, width):
     spec = chart.spec(width=width)

@@ -174,6 +174,11 @@ def test_certified_lines_alone_are_solid_and_no_two_lines_look_alike():
     assert len({(pencil.ink, pencil.dash) for pencil in pencils}) == 4
 
 
+def test_between_two_points_the_smaller_certified_security_is_drawn():
+    steps = [each.step for each in security((MEMBERSHIP, AGE), "Adult").series]
+    assert steps == ["before", None]
+
+
 def test_accuracy_is_a_share():
     line = SecurityLine("membership", "certified", ((0.8, 0.95), (0.83, 0.9)))
     chart = security((line,), "Adult", "accuracy")

@@ -353,15 +353,21 @@ def security(lines: Sequence[SecurityLine], data: str, across: Across = "epochs"
     y = Axis("bayes_security", "Bayes security", zero=False)
     last = x.say(lines[0].points[-1][0])
     told = [f"{line.told(line.points[-1][1])} for {line.name}" for line in lines]
-    drawn = (
+    drawn = [
         Series(
-            f"{line.name} ({line.kind})",
-            next(solid) if line.kind == "certified" else replace(next(dashed), size=20),
+            f"{line.name} ({line.kind})", replace(next(dashed), size=20),
             [at for at, _ in line.points], [value for _, value in line.points], "joined",
-            says="at least" if line.kind == "certified" else "about",
+            says="about",
         )
         for line in lines
-    )  # fmt: skip
+    ]  # fmt: skip
+    # Between two points the smaller certified security holds, that of the later one.
+    drawn = [
+        replace(each, pencil=next(solid), step="before", says="at least")
+        if line.kind == "certified"
+        else each
+        for line, each in zip(lines, drawn, strict=True)
+    ]
     return Chart(
         "security",
         f"{f'At {last} accuracy' if shares else f'After {last} epochs'} on {data}, Bayes security "
