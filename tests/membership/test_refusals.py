@@ -89,10 +89,8 @@ test_bad_input_is_refused_by_its_name = refuses([
     ("models", lambda: Cohort.of(TRAINER, 0, seed=1)),
     ("probability", lambda: Cohort.of(TRAINER, 2, 1.0, seed=1)),
     ("precision", lambda: planned(precision=1.0)),
-    (
-        "sampling_probability",
-        lambda: planned(sampling_probabilities=[0.3, 0.731]),
-    ),  # the target: no noise meets it
+    # the target: no noise meets it
+    ("sampling_probabilities", lambda: planned(sampling_probabilities=[0.3, 0.731])),
     ("sampling_probabilities", lambda: planned(sampling_probabilities=[0.01])),  # less than a batch
     ("sampling_probabilities", lambda: planned(sampling_probabilities=[])),
     ("precision", lambda: planned(pool_size=1200)),  # below the least π that leaves a batch

@@ -59,7 +59,7 @@ def test_a_place_on_somebodys_machine_is_not_told(tmp_path):
     begin(settings, tmp_path / "a.run", progress=False)
     facts = record_of(tmp_path / "a.run")
     assert repeat.commands(facts)[0] == (
-        "dprime audit audit.toml --data-dir FOLDER --seed-from a.run --out again.run"
+        "dprime audit audit.toml --data-dir FOLDER --seed-from a.run --run again.run"
     )
     for text in (json.dumps(card(facts)), report_html(facts)):
         assert "a secret folder" not in text

@@ -295,7 +295,7 @@ def test_point_estimates_are_called_so():
 
 def test_how_to_repeat_it():
     told = seen("stands")
-    assert "dprime audit audit.toml --seed-from stands.run --out again.run" in told
+    assert "dprime audit audit.toml --seed-from stands.run --run again.run" in told
     assert 'adversary = "malicious-dataset"' in told
     assert "dprime audit" not in seen("python")
     assert "begun in Python" in seen("python")
@@ -380,9 +380,9 @@ def test_the_certified_belief_is_drawn_where_there_is_one():
 
 def test_a_ladder_of_the_same_claim_only():
     stands, broken = record_of(run("stands")), record_of(run("broken"))
-    with pytest.raises(ValueError, match=r"with must be a run against the claim of stands\.run"):
+    with pytest.raises(ValueError, match=r"run must be a run against the claim of stands\.run"):
         figures_of(stands, [broken])
-    with pytest.raises(ValueError, match="with must be"):
+    with pytest.raises(ValueError, match="run must be"):
         report_html(stands, [broken])
 
 
