@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commands import as_json, interrupted_at, refused
-from dprime.audit import batch, lower_bound
+from dprime.audit import audits, lower_bound
 from dprime.audit.estimators import ESTIMATORS
 from dprime.cli import runs
 from dprime.runs.run import Run
@@ -67,7 +67,7 @@ def test_as_json_and_with_options_over_the_file(call, two):
 
 
 def test_several_that_are_interrupted(call, monkeypatch, two):
-    monkeypatch.setattr(batch, "begin", interrupted_at(2, batch.begin)[0])
+    monkeypatch.setattr(audits, "begin", interrupted_at(2, audits.begin)[0])
     code, out, err = call("audit two.toml --run kept")
     assert (code, out) == (130, "")
     assert "Stopped after 1 of 2 audits. Give the same command to go on" in " ".join(err.split())

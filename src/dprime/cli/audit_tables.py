@@ -13,7 +13,7 @@ from dprime.cli.tables import plain_table
 from dprime.metrics import Reading
 
 if TYPE_CHECKING:  # it needs PyTorch
-    from dprime.audit.batch import Played
+    from dprime.audit.audits import Played
 
 OF_AN_ATTRIBUTE = (
     "The record is there in both worlds, with one value or the other: this is no test of "

@@ -100,7 +100,7 @@ def _finish_batch(
     configs: Mapping[str, AuditConfig], folder: Path, given: Mapping[str, str]
 ) -> None:
     """Play them all and print what they found; finished runs stay whatever happens."""
-    from dprime.audit.batch import Played, play_batch  # noqa: PLC0415  it needs PyTorch
+    from dprime.audit.audits import Played, play_batch  # noqa: PLC0415  it needs PyTorch
     from dprime.data.devices import device_title  # noqa: PLC0415
     from dprime.runs.config import versions  # noqa: PLC0415
 
