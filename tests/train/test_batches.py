@@ -92,11 +92,12 @@ def test_a_batch_is_drawn_from_the_trials_own_part_of_a_pool(rate, probability):
     assert torch.equal(held, everyone * members)
     assert found.shares_records == (batch.rows is None) == (rate * probability >= 0.5)
     assert found.expected == pytest.approx(200 * rate * probability)
+    assert batch.part(0, 3)[0].pool is None
+    found.keep_pool()
     if batch.rows is not None:
         records, y = batch.part(0, 3)
-        rows = batch.rows[:, :3]
-        assert torch.equal(found.x[rows], records.x)
-        assert torch.equal(found.y[rows], y)
+        assert torch.equal(records.pool.x[0][records.rows], records.x)
+        assert torch.equal(found.y[records.rows], y)
 
 
 # Records that come again --------------------------------------------------------------------------

@@ -1,10 +1,13 @@
 """The engine against a slow copy, and what it promises about slices, blocks and worlds."""
 
+import gc
 import itertools
+import weakref
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from dprime.data.dataset import Dataset
 from dprime.train import (
@@ -21,7 +24,7 @@ from dprime.train import (
 from dprime.train import engine as engine_module
 from dprime.train.slices import Slices
 from refusals import refuses
-from trials import PAIRS, RECIPE, SMALL, Wrapped, check_slowly, dense, fast, trained
+from trials import PAIRS, RECIPE, SMALL, Wrapped, blobs, check_slowly, dense, fast, trained
 
 MEMBERS = np.random.default_rng(5).random((7, 9)) < 0.6
 PARTS = TrainingData.parts(SMALL, MEMBERS, 0.6)
@@ -202,3 +205,34 @@ def test_records_in_no_part_do_not_matter(rate):
     )
     assert len(first) == 7
     assert torch.equal(first.weights, second.weights)
+
+
+CONVOLUTIONAL = {
+    "joined": (nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), nn.MaxPool2d(2)),
+    "plain": (nn.Conv2d(1, 4, 3), nn.Tanh(), nn.MaxPool2d(2)),
+}
+
+
+@pytest.mark.parametrize("private", [True, False])
+@pytest.mark.parametrize("name", CONVOLUTIONAL)
+def test_what_is_kept_of_a_pool_changes_nothing(monkeypatch, name, private):
+    net = nn.Sequential(*CONVOLUTIONAL[name], nn.Flatten(), nn.Linear(36, 3))
+    members = np.random.default_rng(1).random((5, 40)) < 0.5
+    parts = TrainingData.parts(blobs(40, (1, 8, 8)), members, 0.5)
+    recipe = {"steps": 4, "learning_rate": 0.5, "sample_rate": 0.4}
+    training = TrainingConfig(**(RECIPE if private else {}) | recipe)
+    pools = []
+
+    class Looking(Observer):
+        def see(self, step):
+            kept = private or name == "joined"  # the windows of all records, or their moments
+            assert bool(step.run.sampler.pool._made) == kept
+            pools.append(weakref.ref(step.run.sampler.pool))
+
+    kept = train(net, parts, training, seed=1, observers=[Looking()])
+    gc.collect()
+    assert pools
+    assert not any(pool() for pool in pools)  # let go at the end
+    monkeypatch.setattr("dprime.train.slices.KEPT_SHARE", 0)
+    other = train(net, parts, training, seed=1)
+    torch.testing.assert_close(kept.weights, other.weights, rtol=1e-4, atol=1e-6)

@@ -5,11 +5,12 @@ import sys
 
 import pytest
 import torch
+from torch import nn
 
 from dprime.train import TrainingData
 from dprime.train.batches import Sampler
 from dprime.train.network import layered
-from dprime.train.slices import rows_of_slices, slice_plan, trials_of_blocks
+from dprime.train.slices import kept_of_pool, rows_of_slices, slice_plan, trials_of_blocks
 from trials import blobs, dense
 
 GIGABYTE = 1 << 30
@@ -46,6 +47,21 @@ def test_slices_never_cross_a_block():
 def test_memory_that_cannot_do():
     with pytest.raises(ValueError, match=r"memory must be at least \d+ MB for this model and data"):
         planned(dense(784, 5000, 3), (784,), 50, 0.05)
+
+
+def kept(memory, rate=0.02, trainings=1000, model=None):
+    net = model or nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 3))
+    sampler = Sampler(TrainingData.alone(blobs(100, (1, 8, 8))), rate, torch.device("cpu"))
+    return kept_of_pool(layered(net), sampler, memory, trainings)
+
+
+def test_windows_of_a_pool_are_kept_where_they_fit_and_come_again():
+    size = 4 * 100 * 36 * 9
+    assert kept(4 * size) == size
+    assert kept(4 * size - 4) == 0
+    assert kept(4 * size, trainings=99) == 0  # two records a step: not all are drawn twice
+    assert kept(4 * size, rate=0.5) == 0  # all records are computed at every step
+    assert kept(1 << 30, model=nn.Sequential(nn.Flatten(), nn.Linear(64, 3))) == 0
 
 
 def test_few_trials_with_records_of_their_own_run_at_once(monkeypatch):

@@ -29,15 +29,24 @@ _lock = threading.RLock()
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Records [trial or 1, record, ...] on their way into a network; constant ones come again."""
+    """Records [trial or 1, record, ...] on their way into a network, with what is known of them.
+
+    Constant ones come again at every step. Those drawn from a pool of constant records name it, and
+    their rows in it [trial, place], where layers keep what they make of the pool.
+    """
 
     x: Tensor
     constant: bool = False
     sparse: bool = False
+    pool: Records | None = None
+    rows: Tensor | None = None
     _made: dict[Callable[[Tensor], Made], Made] = field(default_factory=dict, repr=False)
 
     def made(self, make: Callable[[Tensor], Made]) -> Made:
         """What a layer makes of their numbers; of constant records it is made once and kept."""
+        if self.pool is not None and self.rows is not None:
+            rows = self.rows
+            return tuple(gather(part[0], rows) for part in self.pool.made(make))
         if not self.constant:
             return make(self.x)
         with _lock:
@@ -84,7 +93,7 @@ class DrawnBatch:
         if self.rows is None:
             return own.span(start, stop)
         rows = self.rows[:, start:stop]
-        return Records(gather(own.x, rows)), gather(own.y, rows)
+        return Records(gather(own.x, rows), pool=own.pool, rows=rows), gather(own.y, rows)
 
     def drawn(self) -> Tensor:
         """1 where a differing record counts for the trial, else 0 [differing, trial]."""
@@ -117,7 +126,12 @@ class Sampler:
         self.differing = len(self.x) - len(data.common)
         self.places = len(data.common) + (self.differing > 0)  # x and x′ have one between them
         self.expected = rate * data.expected  # records in a batch of world `in`, on average
+        self.pool: Records | None = None
         self._spans: dict[tuple[int, int], tuple[Records, Tensor]] = {}
+
+    def keep_pool(self) -> None:
+        """Have layers keep what they make of the records that batches are drawn from."""
+        self.pool = Records(self.x[None], constant=True)
 
     def span(self, start: int, stop: int) -> tuple[Records, Tensor]:
         """Some of all records: the same at every step, so that layers keep what they make of it."""

@@ -28,7 +28,13 @@ from dprime.train.network import Network
 from dprime.train.noise import add_normal
 from dprime.train.progress import bar
 from dprime.train.settings import TrainingConfig
-from dprime.train.slices import Slices, rows_of_slices, slice_plan, trials_of_blocks
+from dprime.train.slices import (
+    Slices,
+    kept_of_pool,
+    rows_of_slices,
+    slice_plan,
+    trials_of_blocks,
+)
 from dprime.train.steps import (
     CanaryGradient,
     EngineContext,
@@ -145,7 +151,11 @@ def _train_all(
     run: EngineContext, compute: Compute, together: int, keep: bool, progress: bool | None
 ) -> tuple[Tensor | None, NDArray[np.bool_]]:
     count, budget = len(run.trials), compute.bytes
-    slices = slice_plan(run.network, run.sampler, _copies(run), budget, together, compute.workers)
+    kept = kept_of_pool(run.network, run.sampler, budget, run.training.steps * count)
+    if kept:
+        run.sampler.keep_pool()
+    room, copies = budget - kept, _copies(run)
+    slices = slice_plan(run.network, run.sampler, copies, room, together, compute.workers)
     weights = _room_for_weights(run, budget) if keep else None
     diverged = np.zeros(count, dtype=bool)
     for observer in run.observers:

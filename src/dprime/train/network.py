@@ -135,6 +135,9 @@ class Network(ABC):
     def numbers_per_record(self, x: Tensor) -> int:
         """How many numbers are in memory for one record of one trial; x is one record."""
 
+    def numbers_kept(self, x: Tensor) -> int:
+        return 0
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -192,6 +195,12 @@ class Layered(Network):
         weights = self.given_weights()[None].to(x.device)
         _, made, traces = self._forward(weights, Records(x[None]))
         return 2 * made + sum(trace.numbers() for trace, _ in traces)
+
+    def numbers_kept(self, x: Tensor) -> int:
+        first = self.stages[0].apply
+        if not isinstance(first, Conv2d | NormalisedConv2d):
+            return 0
+        return sum(part.numel() for part in first.prepared(x[None]))
 
 
 def layered(model: nn.Module) -> Layered | None:

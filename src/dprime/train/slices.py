@@ -19,6 +19,7 @@ CACHE = 120 << 20  # bytes of a processor's slice: larger ones leave the cache
 OWN_RECORDS = 64 << 20  # the same where each trial has its own records, which are filled up
 WORTH_A_WORKER = 8 << 20  # bytes of work below which another worker costs more than it brings
 FIXED = 128 << 20  # bytes for random numbers in the making and the rest
+KEPT_SHARE = 0.25  # the largest share of the memory that the first layer may keep of a pool
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,17 @@ class Slices:
     trials: int  # trained together
     records: int  # of a batch, computed together
     workers: int = 1  # slices trained at the same time
+
+
+def kept_of_pool(network: Network, sampler: Sampler, memory: int, trainings: float) -> int:
+    """Bytes that the first layer is to keep of all records; 0 where it does not pay.
+
+    `memory` is in bytes, `trainings` counts the steps of all trials together.
+    """
+    size = 4 * network.numbers_kept(sampler.x[:1]) * len(sampler.x)
+    drawn_twice = trainings * sampler.expected >= 2 * len(sampler.x)
+    pays = sampler.x.is_cpu and not sampler.shares_records and drawn_twice
+    return size if pays and size <= KEPT_SHARE * memory else 0
 
 
 def slice_plan(
