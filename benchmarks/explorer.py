@@ -5,8 +5,10 @@
 The server is a process of its own with its usual workers. Each user walks at random: one slider of
 the page goes one to three positions up or down, or the adjacency changes. One user in five has the
 page choose a parameter, and moves the target too. A move asks for what the page asks for: all
-numbers and every figure. Little more than the setting that the page begins with is known when the
-clock starts; with `--start anywhere` every user begins somewhere else.
+numbers, then every chart. Times are from the move until both are there, and `numbers` until the
+numbers are; charts that no move changes are not asked for again, as by the page. Little more than
+the setting that the page begins with is known when the clock starts; with `--start anywhere` every
+user begins somewhere else.
 """
 
 from __future__ import annotations
@@ -31,12 +33,16 @@ from urllib.parse import urlencode
 
 import httpx
 
-from dprime.web.options import GOALS, OVER, SLIDERS
+from dprime.request import MECHANISM
+from dprime.web.options import SLIDERS, TARGET_SLIDERS
 
 SERVER = "import typer; from dprime.cli.explore import explore; typer.run(explore)"
 
-FIGURES = "trade-off,risk,precision,bayes-security"
+CHARTS = "trade-off,risk,precision,bayes-security"
 """What the page shows beside the numbers."""
+
+SHOWN = ("noise_multiplier", "sample_rate", "steps", "group_size", "prior", "fpr", "delta")
+"""What charts are asked for at, beside the adjacency."""
 
 ADJACENCIES = ("add-remove", "replace")
 
@@ -56,10 +62,10 @@ class User:
     places: dict[str, int] = field(default_factory=dict)
     adjacency: str = "add-remove"
     target: str | None = None
-    free: str = OVER[0]
-    over: str = OVER[0]
+    free: str = MECHANISM[0]
     seconds: dict[str, list[float]] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
+    drawn: str = ""
 
     def __post_init__(self) -> None:
         for name, slider in SLIDERS.items():
@@ -67,8 +73,11 @@ class User:
             moves = self.anywhere and name != "group_size"
             self.places[name] = self.rng.randrange(len(slider.positions)) if moves else start
         if self.rng.random() < CHOOSING:
-            self.target, self.free = self.rng.choice(list(GOALS)), self.rng.choice(OVER)
-            goal = GOALS[self.target]
+            self.target, self.free = (
+                self.rng.choice(list(TARGET_SLIDERS)),
+                self.rng.choice(MECHANISM),
+            )
+            goal = TARGET_SLIDERS[self.target]
             self.places["value"] = goal.positions.index(goal.default)
 
     def move(self) -> str:
@@ -88,7 +97,11 @@ class User:
         return None if self.target is None else self.free
 
     def _positions(self, name: str) -> Sequence[float]:
-        return GOALS[str(self.target)].positions if name == "value" else SLIDERS[name].positions
+        return (
+            TARGET_SLIDERS[str(self.target)].positions
+            if name == "value"
+            else SLIDERS[name].positions
+        )
 
     def _shift(self, name: str) -> None:
         step = self.rng.choice((-3, -2, -1, 1, 2, 3))
@@ -97,7 +110,7 @@ class User:
 
     def _address(self) -> str:
         query = {n: str(self._positions(n)[place]) for n, place in self.places.items()}
-        query |= {"adjacency": self.adjacency, "over": self.over, "figures": FIGURES}
+        query |= {"adjacency": self.adjacency}
         if self.target is None:
             return f"/api/risk?{urlencode(query)}"
         del query[self.free]
@@ -110,16 +123,30 @@ class User:
             await asyncio.sleep(max(0.0, begin + number - time.perf_counter()))
             await self._ask(client, self.move())
 
+    def _charts(self, answer: httpx.Response) -> str:
+        """The address of the charts that belong to an answer."""
+        query = {name: str(self._positions(name)[self.places[name]]) for name in SHOWN}
+        query |= {"adjacency": self.adjacency, "charts": CHARTS}
+        chosen = answer.json()["chosen"]
+        if chosen is not None:
+            query[chosen["name"]] = str(chosen["value"])
+        return f"/api/charts?{urlencode(query)}"
+
     async def _ask(self, client: httpx.AsyncClient, address: str) -> None:
         start = time.perf_counter()
         try:
             answer = await client.get(address)
+            numbers = time.perf_counter() - start
+            charts = self._charts(answer) if answer.status_code == 200 else self.drawn
+            if charts != self.drawn:
+                answer, self.drawn = await client.get(charts), charts
         except httpx.HTTPError as error:
             self.lost.append(type(error).__name__)
             return
         if answer.status_code == 200 or _impossible(answer):
             kind = address.partition("?")[0].removeprefix("/api/")
             self.seconds.setdefault(kind, []).append(time.perf_counter() - start)
+            self.seconds.setdefault("numbers", []).append(numbers)
         else:
             self.lost.append(f"{answer.status_code} {answer.text[:200]}")
 
@@ -196,7 +223,7 @@ async def _awake(client: httpx.AsyncClient) -> None:
 def _counted(people: list[User]) -> dict[str, Any]:
     kinds = {kind for user in people for kind in user.seconds}
     times = {kind: [s for user in people for s in user.seconds.get(kind, [])] for kind in kinds}
-    every = [s for listed in times.values() for s in listed]
+    every = [s for kind, listed in times.items() for s in listed if kind != "numbers"]
     lost = Counter(reason for user in people for reason in user.lost)
     return {
         "requests": len(every) + lost.total(), "lost": lost.total(), "lost_because": dict(lost),

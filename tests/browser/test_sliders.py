@@ -112,6 +112,9 @@ def test_the_answer_of_the_server_is_exactly_the_one_of_the_command_line(visit, 
         visit.slide("a-noise_multiplier", 3)
     answer = heard.value.json()
     told = printed(visit.command())
+    for name, metric in answer["metrics"].items():
+        words = {part: metric.pop(part) for part in ("title", "shown", "sentence")}
+        assert visit.numbers()[name] == words["shown"]
     assert {name: answer[name] for name in told} == told
 
 
@@ -154,7 +157,7 @@ COUNTED = """
   const plain = window.fetch;
   const end = () => { underWay -= 1; };
   window.fetch = async (address, ...rest) => {
-    if (!address.startsWith("/api/risk")) return plain(address, ...rest);
+    if (!address.startsWith("/api/charts?")) return plain(address, ...rest);
     underWay += 1;
     window.counts.push(underWay);
     rest[0].signal.addEventListener("abort", end);

@@ -1,7 +1,8 @@
 """The explorer as an application: routes, and nothing that computes.
 
-Every route is a GET and is described truly in /openapi.json. Numbers come from `answers`, runs from
-`runs`, files from `files`; `guard` stands before all of them.
+Every route is a GET and is described truly in /openapi.json. Numbers come from `service`, runs from
+`runs`, files from `files`; `guard` stands before all of them. A route that computes runs in a
+thread, so that the server goes on listening.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import os
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from inspect import Parameter, Signature
 from typing import Annotated, Any, Literal
 
-from anyio import to_thread
-from fastapi import FastAPI, Query, Request
+from fastapi import Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
@@ -23,30 +25,35 @@ from starlette.responses import Response
 import dprime
 from dprime import validate
 from dprime.mechanisms import ADJACENCIES
-from dprime.request import NAMES
-from dprime.web import files, models
-from dprime.web.answers import Answers
+from dprime.metrics import OPTIONS
+from dprime.request import MECHANISM, NAMES
+from dprime.web import files
 from dprime.web.guard import REPORT_POLICY, Guard, checked_token, refusal
-from dprime.web.options import FREE, GOALS, OVER, SPECIFIED, options
-from dprime.web.runs import Runs, UnknownRunError, checked_folder
+from dprime.web.options import CHARTS, PAGE_OPTIONS, SLIDERS, TARGET_SLIDERS, PageOptions
+from dprime.web.runs import RunList, Runs, UnknownRunError, checked_folder
+from dprime.web.service import EMPTY, ChartRows, ExplorerService, RiskAnswer
 
 WORKERS = 2
 """Processes that compute beside the server."""
-
-THREADS = 64
-"""Answers that may be waited for at the same time."""
 
 HOSTS = ("127.0.0.1", "localhost")
 """What the explorer is called on its own machine."""
 
 PLAIN: TypeAdapter[Any] = TypeAdapter(Any)
-"""Writes plain values as JSON."""
+"""Writes plain values and dataclasses as JSON."""
 
 Theme = Literal["light", "dark"]
 
 
-def _number(about: str, example: str) -> Any:
-    return Query(description=about, examples=[example], max_length=100)
+@dataclass(frozen=True)
+class Refused:
+    """One sentence that says what would be right."""
+
+    detail: str
+
+
+def _number(about: str, example: object) -> Any:
+    return Query(description=about, examples=[str(example)], max_length=100)
 
 
 def _word(about: str, words: Sequence[str]) -> Any:
@@ -54,41 +61,54 @@ def _word(about: str, words: Sequence[str]) -> Any:
     return Query(description=about, json_schema_extra={"enum": list(words)})
 
 
-Noise = Annotated[str | None, _number("Noise over the clipping norm.", "1.1")]
-Rate = Annotated[str | None, _number("Sampling rate; 256/60000 is allowed.", "0.004")]
-Steps = Annotated[str | None, _number("Number of training steps.", "14000")]
-Adjacency = Annotated[str | None, _word("What is compared [add-remove].", ADJACENCIES)]
-GroupSize = Annotated[str | None, _number("Records that one person may have [1].", "1")]
-Prior = Annotated[str | None, _number("Prior of precision [0.1] and success [0.5].", "0.1")]
-BeliefPrior = Annotated[str | None, _number("Belief before looking [0.5].", "0.5")]
-Belief = Annotated[str | None, _number("Posterior belief asked about [0.9].", "0.9")]
-Fpr = Annotated[str | None, _number("False-positive rate of the TPR [0.01].", "0.01")]
-Delta = Annotated[str | None, _number("δ at which ε is read [1e-5].", "1e-5")]
-MinTpr = Annotated[str | None, _number("Smallest TPR that matters [0.01].", "0.01")]
-Exceeded = Annotated[str | None, _number("How often a belief may be exceeded [0.001].", "0.001")]
-Over = Annotated[str, _word("What `risk` is drawn over.", OVER)]
-Figures = Annotated[
-    str,
-    Query(
-        description="Comma list out of trade-off, trade-off-log, risk, precision, bayes-security.",
-        examples=["trade-off,risk"],
-        max_length=200,
-    ),
-]
+def _asked(name: str) -> Any:
+    """How a part of a question is described: as the page or the command line says it."""
+    if name == "adjacency":
+        return _word("What is compared [add-remove].", ADJACENCIES)
+    if name in SLIDERS:
+        return _number(SLIDERS[name].help, SLIDERS[name].default)
+    return _number(OPTIONS[name].help, OPTIONS[name].default)
 
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    401: {"model": models.Refused, "description": "The token is missing or wrong."},
-    405: {"model": models.Refused, "description": "Only GET is answered."},
-    413: {"model": models.Refused, "description": "The body is above 16 KB."},
-    421: {"model": models.Refused, "description": "The Host header names another machine."},
-    422: {
-        "model": models.Refused,
-        "description": "An input is not right; the sentence says which.",
-    },
+
+def _texts_beside(*others: str) -> Any:
+    """What an address gives of the question; a name that nothing goes by is refused.
+
+    `others` are the names that a route reads itself.
+    """
+
+    async def given(request: Request, **texts: str | None) -> dict[str, str]:
+        for name in request.query_params:
+            if name not in (*NAMES, *others):
+                near = difflib.get_close_matches(name, (*NAMES, *others), n=1)
+                remedy = f"did you mean {near[0]}" if near else "leave it out"
+                raise validate.invalid_value("parameter", name, "known", remedy)
+        return {name: text for name, text in texts.items() if text is not None}
+
+    named = {name: Annotated[str | None, _asked(name)] for name in NAMES}
+    given.__signature__ = Signature([  # type: ignore[attr-defined]
+        Parameter("request", Parameter.KEYWORD_ONLY, annotation=Request),
+        *(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=each)
+          for name, each in named.items()),
+    ])  # fmt: skip
+    return Depends(given)
+
+
+def _answer(model: Any) -> dict[int | str, dict[str, Any]]:
+    return {200: {"model": model, "description": "The answer."}}
+
+
+def _refused(status: int, about: str) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": Refused, "description": about}}
+
+
+REFUSALS = {
+    **_refused(401, "The token is missing or wrong."),
+    **_refused(405, "Only GET is answered."),
+    **_refused(413, "The body is above 16 KB."),
+    **_refused(421, "The Host header names another machine."),
+    **_refused(422, "An input is not right; the sentence says which."),
 }
-UNKNOWN: dict[int | str, dict[str, Any]] = {
-    404: {"model": models.Refused, "description": "There is no such thing."}
-}
+UNKNOWN = _refused(404, "There is no such thing.")
 
 
 def create_app(
@@ -104,9 +124,17 @@ def create_app(
         folder: where the runs are; nothing else of the disk can be reached.
         token: what everybody must show, or None where only this machine can ask.
         hosts: the names under which it may be asked for.
-        workers: processes that compute beside the server, from its start to its end; with 0 the
-            server's own threads do.
+        workers: processes that compute beside the server; with 0 a thread of its own does.
     """
+    service, runs = ExplorerService(workers), Runs(checked_folder(folder))
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        for work in (files.vega, service.prepare):  # what the first page asks for
+            threading.Thread(target=work, daemon=True).start()
+        yield
+        service.stop()
+
     app = FastAPI(
         title="dprime explorer",
         version=dprime.__version__,
@@ -115,26 +143,14 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
         responses=REFUSALS,
-        lifespan=_lifespan,
+        lifespan=lifespan,
     )
-    app.state.answers, app.state.runs = Answers(workers), Runs(checked_folder(folder))
     _add_errors(app)
     _add_page(app)
-    _add_risks(app, app.state.answers)
-    _add_runs(app, app.state.runs)
+    _add_risks(app, service)
+    _add_runs(app, runs)
     app.add_middleware(Guard, hosts=hosts, token=token if token is None else checked_token(token))
     return app
-
-
-@asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Answer once the processes are awake; what the first page will ask for is made meanwhile."""
-    threading.Thread(target=files.vega, daemon=True).start()
-    to_thread.current_default_thread_limiter().total_tokens = THREADS
-    app.state.answers.start()
-    await to_thread.run_sync(app.state.answers.wait)
-    yield
-    app.state.answers.stop()
 
 
 def _add_page(app: FastAPI) -> None:
@@ -180,76 +196,58 @@ def _file(file: files.File, known: str | None) -> Response:
     return Response(file.contents, headers={**headers, "Content-Type": file.kind})
 
 
-def _add_risks(app: FastAPI, answers: Answers) -> None:
-    """Options, risks, choices and empty drawings."""
+def _add_risks(app: FastAPI, service: ExplorerService) -> None:
+    """Options, risks, choices and charts."""
 
-    @app.get("/api/options", response_class=Response, responses=_ok(models.Options))
+    @app.get("/api/options", response_class=Response, responses=_answer(PageOptions))
     def api_options() -> Response:
-        """Positions of the sliders, targets, figures."""
-        return _json(options())
+        """Positions of the sliders, targets, charts."""
+        return _json(PAGE_OPTIONS)
 
-    @app.get("/api/risk", response_class=Response, responses=_ok(models.Risk))
-    def api_risk(
-        request: Request,
-        noise_multiplier: Noise = None,
-        sample_rate: Rate = None,
-        steps: Steps = None,
-        adjacency: Adjacency = None,
-        group_size: GroupSize = None,
-        prior: Prior = None,
-        belief_prior: BeliefPrior = None,
-        belief: Belief = None,
-        fpr: Fpr = None,
-        delta: Delta = None,
-        min_tpr: MinTpr = None,
-        exceeded: Exceeded = None,
-        over: Over = "noise_multiplier",
-        figures: Figures = "",
-    ) -> Response:
-        """What no attacker can beat: `dprime risk`, with figures."""
-        texts = _texts(request, ("over", "figures"))
-        return _json(answers.risk(texts, over=over, figures=_names(figures)))
+    @app.get("/api/risk", response_class=Response, responses=_answer(RiskAnswer))
+    def api_risk(texts: Annotated[dict[str, str], _texts_beside()]) -> Response:
+        """What no attacker can beat: `dprime risk`."""
+        return _json(service.risk(texts))
 
-    @app.get("/api/choose", response_class=Response, responses=_ok(models.Choice))
+    @app.get("/api/choose", response_class=Response, responses=_answer(RiskAnswer))
     def api_choose(
-        request: Request,
-        target: Annotated[str, _word("The risk to keep.", tuple(GOALS))],
-        value: Annotated[str, _number("At most this (Bayes security: at least).", "0.1")],
-        free: Annotated[str, _word("The parameter to choose.", tuple(FREE))],
-        noise_multiplier: Noise = None,
-        sample_rate: Rate = None,
-        steps: Steps = None,
-        adjacency: Adjacency = None,
-        group_size: GroupSize = None,
-        prior: Prior = None,
-        belief_prior: BeliefPrior = None,
-        belief: Belief = None,
-        fpr: Fpr = None,
-        delta: Delta = None,
-        min_tpr: MinTpr = None,
-        exceeded: Exceeded = None,
-        over: Over = "noise_multiplier",
-        figures: Figures = "",
+        texts: Annotated[dict[str, str], _texts_beside("target", "value", "free")],
+        target: Annotated[str, _word("The risk to keep.", tuple(TARGET_SLIDERS))],
+        value: Annotated[str, _number("At most this (Bayes security: at least).", 0.1)],
+        free: Annotated[str, _word("The parameter to choose.", MECHANISM)],
     ) -> Response:
-        """The parameter that keeps a risk: `dprime choose`, with figures."""
-        texts = _texts(request, ("target", "value", "free", "over", "figures"))
-        found = answers.choose(texts, target, value, free, over=over, figures=_names(figures))
-        return _json(found)
+        """The parameter that keeps a risk: `dprime choose`."""
+        return _json(service.choose(texts, target, value, free))
+
+    @app.get("/api/charts", response_class=Response, responses=_answer(dict[str, ChartRows]))
+    def api_charts(
+        texts: Annotated[dict[str, str], _texts_beside("charts", "over")],
+        charts: Annotated[
+            str,
+            Query(description=f"Comma list out of {', '.join(CHARTS)}.", max_length=200),
+        ] = ",".join(CHARTS),
+        over: Annotated[str, _word("What `risk` is drawn over.", MECHANISM)] = MECHANISM[0],
+    ) -> Response:
+        """The charts of a setting by name."""
+        names = [name for name in charts.split(",") if name]
+        return _json(service.charts(texts, names, over))
 
     @app.get(
-        "/api/figures/{name}", response_class=Response, responses={**_ok(models.Plain), **UNKNOWN}
+        "/api/charts/{name}",
+        response_class=Response,
+        responses={**_answer(dict[str, Any]), **UNKNOWN},
     )
-    def api_figure(name: str, theme: Theme = "light") -> Response:
-        """The empty Vega-Lite specification of a figure; its data set is called `rows`."""
-        if name not in SPECIFIED:
-            raise HTTPException(404, f"figure must be one of {', '.join(SPECIFIED)}.")
-        return _json(answers.specification(name, theme))
+    def api_specification(name: str, theme: Theme = "light") -> Response:
+        """The empty Vega-Lite specification of a chart; its data set is called `rows`."""
+        if name not in EMPTY:
+            raise HTTPException(404, f"chart must be one of {', '.join(EMPTY)}.")
+        return _json(service.specification(name, theme))
 
 
 def _add_runs(app: FastAPI, runs: Runs) -> None:
     """The list of runs, their cards and reports."""
 
-    @app.get("/api/runs", response_class=Response, responses=_ok(models.RunList))
+    @app.get("/api/runs", response_class=Response, responses=_answer(RunList))
     def api_runs() -> Response:
         """The runs in the folder with their progress."""
         return _json(runs.listed())
@@ -257,7 +255,7 @@ def _add_runs(app: FastAPI, runs: Runs) -> None:
     @app.get(
         "/api/runs/{name}/card",
         response_class=Response,
-        responses={**_ok(models.Plain), **UNKNOWN},
+        responses={**_answer(dict[str, Any]), **UNKNOWN},
     )
     def api_card(name: str) -> Response:
         """The privacy card of a finished run."""
@@ -274,27 +272,8 @@ def _add_runs(app: FastAPI, runs: Runs) -> None:
         return Response(runs.report(name), headers=headers, media_type="text/html")
 
 
-def _ok(model: Any) -> dict[int | str, dict[str, Any]]:
-    return {200: {"model": model, "description": "The answer."}}
-
-
 def _json(value: Any) -> Response:
     return Response(PLAIN.dump_json(value), media_type="application/json")
-
-
-def _names(figures: str) -> list[str]:
-    return [name for name in figures.split(",") if name]
-
-
-def _texts(request: Request, others: Sequence[str]) -> dict[str, str]:
-    """What was given of the question; a name that nothing goes by is refused, not passed over."""
-    known = (*NAMES, *others)
-    for name in request.query_params:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            remedy = f"did you mean {near[0]}" if near else "leave it out"
-            raise validate.invalid_value("parameter", name, "known", remedy)
-    return {name: text for name, text in request.query_params.items() if name in NAMES}
 
 
 def _add_errors(app: FastAPI) -> None:
