@@ -16,10 +16,9 @@ FIGURES = [
 ]
 
 
-@pytest.mark.parametrize("width", [None, 340])
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
-def test_an_image_with_a_name_and_a_description(figure, width):
-    text = inline_svg(figure, width)
+def test_an_image_with_a_name_and_a_description(figure):
+    text = inline_svg(figure)
     root = ElementTree.fromstring(text)
     assert root.get("role") == "img"
     parts = {element.get("id"): element.text for element in root.iter() if element.get("id")}
@@ -32,14 +31,8 @@ def test_an_image_with_a_name_and_a_description(figure, width):
     assert not any(name == "role" or name.startswith("aria-") for e in inner for name in e.attrib)
 
 
-def test_the_width_is_what_was_asked_for():
-    wide, narrow = (inline_svg(FIGURES[0], width) for width in (None, 340))
-    sizes = [float(re.search(r'viewBox="0 0 (\S+)', text).group(1)) for text in (wide, narrow)]
-    assert sizes[1] <= 345 < sizes[0]
-
-
 def test_names_are_unique_and_references_meet_them():
-    texts = [inline_svg(figure, width) for figure in FIGURES for width in (None, 340)]
+    texts = [inline_svg(figure) for figure in FIGURES]
     found = [name for text in texts for name in re.findall(r'\bid="([^"]+)"', text)]
     assert len(found) == len(set(found))
     for text in texts:

@@ -158,8 +158,13 @@ def test_the_report_of_a_run_that_goes_on_is_refused(folder, caller):
         assert str(folder) not in reply.detail
 
 
-@pytest.mark.slow
-def test_the_report_and_the_card_of_a_finished_run(finished, caller):
+@pytest.fixture
+def undrawn(monkeypatch):
+    """How charts are drawn is tested with them."""
+    monkeypatch.setattr("dprime.show.report.inline_svg", lambda chart: "<svg></svg>")
+
+
+def test_the_report_and_the_card_of_a_finished_run(finished, caller, undrawn):
     from dprime.audit import record_of
     from dprime.show.card import card
     from dprime.show.report import report_html
@@ -181,8 +186,7 @@ def test_the_report_and_the_card_of_a_finished_run(finished, caller):
     assert "frame-ancestors 'none'" in policy
 
 
-@pytest.mark.slow
-def test_a_report_is_written_once(finished, monkeypatch):
+def test_a_report_is_written_once(finished, monkeypatch, undrawn):
     import dprime.show.report as reports
 
     runs = Runs(finished)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -21,6 +21,9 @@ from dprime.show.card import MARK
 from dprime.show.compared import compared
 from dprime.show.needs import check_report
 from dprime.show.words import headline
+
+if TYPE_CHECKING:
+    from dprime.show.figures import Figure
 
 PICTURES = ("svg", "png")
 
@@ -70,20 +73,22 @@ def report(
         _check_name("card", card, (".json", ".md"))
     kind = _picture(picture, charts)
     check_report()
-    rest = [record_of(other) for other in others]
-    facts = compared(record_of(path), rest)
-    written = [_page(page_path, facts, rest)]
+    from dprime.show.record_charts import charts_of  # noqa: PLC0415  it draws
+
+    record = compared(record_of(path), [record_of(other) for other in others])
+    made = charts_of(record)
+    written = [_page(page_path, record, made)]
     if charts is not None:
-        written += _charts(charts, kind, facts, rest)
+        written += [_write("charts", charts / f"{chart.name}.{kind}", chart.save) for chart in made]
     if card is not None:
-        written.append(_card(card, facts))
+        written.append(_card(card, record))
     if pdf:
         written.append(_pdf(page_path, pdf_path or page_path.with_suffix(".pdf")))
     if as_json:
-        print(json.dumps(card_of(facts), indent=2, allow_nan=False))
+        print(json.dumps(card_of(record), indent=2, allow_nan=False))
         return
     console = Console()
-    console.print(headline(facts), highlight=False, style="bold", markup=False)
+    console.print(headline(record), highlight=False, style="bold", markup=False)
     for place in written:
         console.print(f"Written: {place}", highlight=False, soft_wrap=True, markup=False)
 
@@ -144,29 +149,18 @@ def _picture(kind: str | None, charts: Path | None) -> str:
     return validate.one_of("format", kind or "svg", PICTURES)
 
 
-def _page(path: Path, facts: AuditRecord, beside: Sequence[AuditRecord]) -> Path:
+def _page(path: Path, record: AuditRecord, charts: Sequence[Figure]) -> Path:
     from dprime.show.report import report_html  # noqa: PLC0415  it draws
 
-    page = report_html(facts, beside)
+    page = report_html(record, charts)
     return _write("out", path, lambda place: place.write_text(page, encoding="utf-8"))
 
 
-def _charts(
-    folder: Path, kind: str, facts: AuditRecord, beside: Sequence[AuditRecord]
-) -> list[Path]:
-    from dprime.show.report import figures_of  # noqa: PLC0415  it draws
-
-    return [
-        _write("charts", folder / f"{figure.name}.{kind}", figure.save)
-        for figure in figures_of(facts, beside)
-    ]
-
-
-def _card(path: Path, facts: AuditRecord) -> Path:
+def _card(path: Path, record: AuditRecord) -> Path:
     text = (
-        card_markdown(facts)
+        card_markdown(record)
         if path.suffix.lower() == ".md"
-        else json.dumps(card_of(facts), indent=2, allow_nan=False) + "\n"
+        else json.dumps(card_of(record), indent=2, allow_nan=False) + "\n"
     )
     return _write("card", path, lambda place: place.write_text(text, encoding="utf-8"))
 

@@ -12,23 +12,17 @@ LINK = "{http://www.w3.org/1999/xlink}href"
 REFERENCE = re.compile(r"url\(['\"]?#([^)'\"]+)['\"]?\)")
 
 
-def inline_svg(figure: Figure, width: int | None = None) -> str:
+def inline_svg(figure: Figure) -> str:
     """A figure's drawing without its title (the page has it), ready to be put into HTML.
 
     The drawing is one image with a text alternative: its parts have no roles of their own.
-
-    Args:
-        figure: what is drawn.
-        width: in pixels; None takes the usual one.
     """
     import vl_convert  # noqa: PLC0415  only a drawing needs it
 
     spec = figure.spec()
     spec.pop("title", None)
     spec.pop("$schema", None)
-    if width is not None:
-        spec["width"] = width
-    name = figure.name if width is None else f"{figure.name}-{width}"
+    name = figure.name
     root = ElementTree.fromstring(vl_convert.vegalite_to_svg(spec))
     ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
     names = {given: f"{name}-part{place}" for place, given in enumerate(ids)}
