@@ -7,7 +7,7 @@ import pytest
 
 from dprime.curve import TradeOff
 from dprime.show.figures import ScoresFigure, TradeOffFigure
-from dprime.show.svg import inline_svg
+from dprime.show.svg import inline_svg, standalone_svg
 
 FIGURES = [
     TradeOffFigure.of(TradeOff.gaussian(0.5)),
@@ -29,6 +29,24 @@ def test_an_image_with_a_name_and_a_description(figure):
     assert re.fullmatch(r"0 0 \d+(\.\d+)? \d+(\.\d+)?", root.get("viewBox"))
     inner = [element for element in root.iter() if element is not root]
     assert not any(name == "role" or name.startswith("aria-") for e in inner for name in e.attrib)
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
+def test_a_drawing_becomes_a_file_with_its_title(figure):
+    inline = inline_svg(figure)
+    text = standalone_svg(figure, inline)
+    root = ElementTree.fromstring(text)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    told = [span.text for span in root.iter("{http://www.w3.org/2000/svg}tspan")]
+    assert " ".join(told) == figure.title
+    assert all(len(line) <= 66 for line in told)
+    before = float(re.search(r'viewBox="0 0 \S+ (\S+)"', inline).group(1))
+    height = float(root.get("height"))
+    assert height == before + 20 * (len(told) + 1)
+    lowest = float(root.get("viewBox").split()[1])
+    for span in root.iter("{http://www.w3.org/2000/svg}tspan"):
+        assert lowest < float(span.get("y")) < 0  # above the drawing, inside the picture
+    assert figure.text in text.replace("&lt;", "<").replace("&amp;", "&")
 
 
 def test_names_are_unique_and_references_meet_them():

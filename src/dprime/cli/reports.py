@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +25,7 @@ from dprime.show.words import headline
 
 if TYPE_CHECKING:
     from dprime.show.figures import Figure
+    from dprime.show.report import Drawings
 
 PICTURES = ("svg", "png")
 
@@ -73,13 +75,13 @@ def report(
         _check_name("card", card, (".json", ".md"))
     kind = _picture(picture, charts)
     check_report()
-    from dprime.show.record_charts import charts_of  # noqa: PLC0415  it draws
+    from dprime.show.report import drawings_of  # noqa: PLC0415  it draws
 
     record = compared(record_of(path), [record_of(other) for other in others])
-    made = charts_of(record)
-    written = [_page(page_path, record, made)]
+    drawings = drawings_of(record)
+    written = [_page(page_path, record, drawings)]
     if charts is not None:
-        written += [_write("charts", charts / f"{chart.name}.{kind}", chart.save) for chart in made]
+        written += _charts(charts, kind, drawings)
     if card is not None:
         written.append(_card(card, record))
     if pdf:
@@ -149,11 +151,26 @@ def _picture(kind: str | None, charts: Path | None) -> str:
     return validate.one_of("format", kind or "svg", PICTURES)
 
 
-def _page(path: Path, record: AuditRecord, charts: Sequence[Figure]) -> Path:
+def _page(path: Path, record: AuditRecord, drawings: Drawings) -> Path:
     from dprime.show.report import report_html  # noqa: PLC0415  it draws
 
-    page = report_html(record, charts)
+    page = report_html(record, drawings)
     return _write("out", path, lambda place: place.write_text(page, encoding="utf-8"))
+
+
+def _charts(folder: Path, kind: str, drawings: Drawings) -> list[Path]:
+    from dprime.show.svg import standalone_svg  # noqa: PLC0415  it draws
+
+    def save(chart: Figure, svg: str, place: Path) -> None:
+        if kind == "svg":
+            place.write_text(standalone_svg(chart, svg), encoding="utf-8")
+        else:
+            chart.save(place)
+
+    return [
+        _write("charts", folder / f"{chart.name}.{kind}", partial(save, chart, svg))
+        for chart, svg in drawings
+    ]
 
 
 def _card(path: Path, record: AuditRecord) -> Path:

@@ -34,17 +34,26 @@ WAYS: Mapping[str, Callable[[Any], str]] = {
 """How a number of each kind is printed: floors down, ceilings up."""
 
 
-def report_html(record: AuditRecord, charts: Sequence[Figure] | None = None) -> str:
+Drawings = Sequence[tuple[Figure, str]]
+"""Charts, each with its SVG."""
+
+
+def drawings_of(record: AuditRecord) -> Drawings:
+    """The charts of a run, each drawn once: for its report, and for files of their own."""
+    return [(chart, inline_svg(chart)) for chart in charts_of(record)]
+
+
+def report_html(record: AuditRecord, drawings: Drawings | None = None) -> str:
     """The report as one HTML page, without script and without any outside address.
 
     Args:
         record: from `record_of`, or from `compared` with other runs beside it.
-        charts: what `charts_of` made of the record, where somebody has them already.
+        drawings: from `drawings_of`, where somebody has them already.
     """
     check_report()
     shown = {**card(record), "beside": [card(other) for other in record.other_runs]}
-    drawn = _charts(charts_of(record) if charts is None else charts)
-    page = str(_template().render(**_context(record, shown), charts=drawn))
+    charts = _charts(drawings_of(record) if drawings is None else drawings)
+    page = str(_template().render(**_context(record, shown), charts=charts))
     return page.replace(" %", "\N{NO-BREAK SPACE}%")  # a number keeps its sign on its line
 
 
@@ -142,10 +151,10 @@ AGAIN = "The same on logarithmic axes, for attackers who seldom accuse the wrong
 """The heading of a second chart with the same finding."""
 
 
-def _charts(charts: Sequence[Figure]) -> list[dict[str, Any]]:
-    """The charts as the page shows them, each drawn once; no finding is told twice."""
+def _charts(drawings: Drawings) -> list[dict[str, Any]]:
+    """The charts as the page shows them; no finding is told twice."""
     shown, told = [], set[str]()
-    for chart in charts:
+    for chart, svg in drawings:
         rows = chart.table()
         columns = [name for name in rows[0] if any(row.get(name) is not None for row in rows)]
         shown.append({
@@ -153,7 +162,7 @@ def _charts(charts: Sequence[Figure]) -> list[dict[str, Any]]:
             "title": chart.title,
             "heading": AGAIN if chart.title in told else chart.title,
             "text": chart.text,
-            "svg": inline_svg(chart),
+            "svg": svg,
             "columns": columns,
             "rows": [[_cell(row.get(name)) for name in columns] for row in rows],
         })  # fmt: skip
