@@ -143,6 +143,7 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
         responses=REFUSALS,
+        default_response_class=Response,
         lifespan=lifespan,
     )
     _add_errors(app)
@@ -158,7 +159,6 @@ def _add_page(app: FastAPI) -> None:
 
     @app.get(
         "/",
-        response_class=Response,
         responses={
             200: {"content": {"text/html": {}}, "description": "The page."},
             303: {"description": "The token was right: go on without it."},
@@ -170,7 +170,6 @@ def _add_page(app: FastAPI) -> None:
 
     @app.get(
         "/static/{file}",
-        response_class=Response,
         responses={
             200: {
                 "content": {kind.partition(";")[0]: {} for kind in files.KINDS.values()},
@@ -199,17 +198,17 @@ def _file(file: files.File, known: str | None) -> Response:
 def _add_risks(app: FastAPI, service: ExplorerService) -> None:
     """Options, risks, choices and charts."""
 
-    @app.get("/api/options", response_class=Response, responses=_answer(PageOptions))
+    @app.get("/api/options", responses=_answer(PageOptions))
     def api_options() -> Response:
         """Positions of the sliders, targets, charts."""
         return _json(PAGE_OPTIONS)
 
-    @app.get("/api/risk", response_class=Response, responses=_answer(RiskAnswer))
+    @app.get("/api/risk", responses=_answer(RiskAnswer))
     def api_risk(texts: Annotated[dict[str, str], _texts_beside()]) -> Response:
         """What no attacker can beat: `dprime risk`."""
         return _json(service.risk(texts))
 
-    @app.get("/api/choose", response_class=Response, responses=_answer(RiskAnswer))
+    @app.get("/api/choose", responses=_answer(RiskAnswer))
     def api_choose(
         texts: Annotated[dict[str, str], _texts_beside("target", "value", "free")],
         target: Annotated[str, _word("The risk to keep.", tuple(TARGET_SLIDERS))],
@@ -219,7 +218,7 @@ def _add_risks(app: FastAPI, service: ExplorerService) -> None:
         """The parameter that keeps a risk: `dprime choose`."""
         return _json(service.choose(texts, target, value, free))
 
-    @app.get("/api/charts", response_class=Response, responses=_answer(dict[str, ChartRows]))
+    @app.get("/api/charts", responses=_answer(dict[str, ChartRows]))
     def api_charts(
         texts: Annotated[dict[str, str], _texts_beside("charts", "over")],
         charts: Annotated[
@@ -234,7 +233,6 @@ def _add_risks(app: FastAPI, service: ExplorerService) -> None:
 
     @app.get(
         "/api/charts/{name}",
-        response_class=Response,
         responses={**_answer(dict[str, Any]), **UNKNOWN},
     )
     def api_specification(name: str, theme: Theme = "light") -> Response:
@@ -247,14 +245,13 @@ def _add_risks(app: FastAPI, service: ExplorerService) -> None:
 def _add_runs(app: FastAPI, runs: Runs) -> None:
     """The list of runs, their cards and reports."""
 
-    @app.get("/api/runs", response_class=Response, responses=_answer(RunList))
+    @app.get("/api/runs", responses=_answer(RunList))
     def api_runs() -> Response:
         """The runs in the folder with their progress."""
         return _json(runs.listed())
 
     @app.get(
         "/api/runs/{name}/card",
-        response_class=Response,
         responses={**_answer(dict[str, Any]), **UNKNOWN},
     )
     def api_card(name: str) -> Response:
@@ -263,7 +260,6 @@ def _add_runs(app: FastAPI, runs: Runs) -> None:
 
     @app.get(
         "/runs/{name}/report",
-        response_class=Response,
         responses={200: {"content": {"text/html": {}}, "description": "The report."}, **UNKNOWN},
     )
     def report(name: str) -> Response:
