@@ -188,6 +188,20 @@ def test_at_most_one_question_is_under_way(visit):
     assert 2 < len(counts) < 41, "the page followed the hand, and left out what it flew over"
 
 
+def test_numbers_do_not_wait_for_charts(visit):
+    page = visit.open()
+    before, drawn, held = visit.numbers(), visit.drawn(), []
+    page.route("**/api/charts?*", held.append)
+    visit.slide_only("a-noise_multiplier", 20)
+    page.wait_for_function(
+        "old => document.querySelector('[data-metric=advantage] .value').textContent !== old",
+        arg=before["advantage"],
+    )
+    page.wait_for_timeout(200)
+    assert visit.drawn() == drawn
+    visit.settled(lambda: held.pop().continue_())
+
+
 SIGNALS = """
 window.signals = [];
 const ask = window.fetch;
