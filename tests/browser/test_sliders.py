@@ -191,7 +191,11 @@ def test_at_most_one_question_is_under_way(visit):
 def test_numbers_do_not_wait_for_charts(visit):
     page = visit.open()
     before, drawn, held = visit.numbers(), visit.drawn(), []
-    page.route("**/api/charts?*", held.append)
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/api/charts?*", hold)
     visit.slide_only("a-noise_multiplier", 20)
     page.wait_for_function(
         "old => document.querySelector('[data-metric=advantage] .value').textContent !== old",
