@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -131,3 +132,42 @@ def test_processes_that_die_lose_no_answer():
     assert answers.of(eval, "__import__('os').getpid()") == os.getpid()
     answers.stop()
     answers.stop()
+
+
+def test_processes_that_die_while_nobody_asks_are_not_missed():
+    answers = Answers(1)
+    pid = answers.of(eval, "__import__('os').getpid()")
+    os.kill(pid, signal.SIGKILL)
+    for _ in range(100):  # until the pool has noticed
+        if answers._pool._broken:
+            break
+        time.sleep(0.05)
+    answers.begin(advantage, [SETTING])
+    answers.ahead(advantage, neighbours(SETTING))
+    assert answers.of(advantage, SETTING) == advantage(SETTING)
+    answers.stop()
+
+
+def test_an_error_is_not_kept(beside_in_a_thread):
+    calls = []
+
+    def fails_once(value):
+        calls.append(value)
+        if len(calls) == 1:
+            raise ValueError("not yet")
+        return value
+
+    with pytest.raises(ValueError, match="not yet"):
+        beside_in_a_thread.of(fails_once, 7)
+    assert beside_in_a_thread.of(fails_once, 7) == 7
+
+
+def test_what_somebody_waits_for_is_not_computed_ahead(beside_in_a_thread):
+    """Else the next question would take it from them."""
+    held, answers = threading.Event(), beside_in_a_thread
+    answers.begin(held.wait, [5])
+    answers.begin(abs, [-1])
+    answers.ahead(abs, [-1, -2])
+    assert len(answers._ahead) == 1
+    held.set()
+    assert answers.of(abs, -1) == 1

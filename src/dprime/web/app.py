@@ -124,7 +124,7 @@ def create_app(
         folder: where the runs are; nothing else of the disk can be reached.
         token: what everybody must show, or None where only this machine can ask.
         hosts: the names under which it may be asked for.
-        workers: processes that compute beside the server; with 0 a thread of its own does.
+        workers: processes that compute beside the server; with 0 the thread that asks does.
     """
     service, runs = ExplorerService(workers), Runs(checked_folder(folder))
 

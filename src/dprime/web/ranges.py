@@ -119,15 +119,18 @@ class Answers:
         self._ahead: list[Future[Any]] = []
 
     def of(self, function: Callable[[Any], Answer], value: Any) -> Answer:
-        """An answer, as soon as it is there."""
+        """An answer, as soon as it is there; errors are not kept."""
         self.begin(function, [value])
         try:
             return self._future(function, value).result()
-        except CancelledError:  # it was computed ahead, and somebody else asked for more
+        except CancelledError:  # it was to be computed ahead, and somebody asked for more
             return self.of(function, value)
         except BrokenProcessPool:
-            self._pool, self._known = _Here(), {}
+            self._known = {}
             return self.of(function, value)
+        except Exception:
+            self._known.pop((function, value), None)
+            raise
 
     def begin(self, function: Callable[[Any], Any], values: Iterable[Any]) -> None:
         """Compute the answers that are not known yet, before what is computed ahead."""
@@ -139,16 +142,23 @@ class Answers:
 
     def ahead(self, function: Callable[[Any], Any], values: Iterable[Any]) -> None:
         """Compute what may be asked for next, until something is asked; in processes only."""
-        if not isinstance(self._pool, _Here):
-            self._ahead = [self._future(function, value) for value in values]
+        for value in values:
+            known = self._known.get((function, value))
+            if (known is None or known.cancelled()) and not isinstance(self._pool, _Here):
+                self._ahead.append(self._future(function, value))
 
     def _future(self, function: Callable[[Any], Answer], value: Any) -> Future[Answer]:
-        key = (function, value)
-        future = self._known.get(key)
-        if future is None or future.cancelled():
-            if len(self._known) > KEPT:
-                self._known = {}
-            future = self._known[key] = self._pool.submit(function, value)
+        future = self._known.get((function, value))
+        if future is not None and not future.cancelled():
+            return future
+        if len(self._known) > KEPT:
+            self._known = {}
+        try:
+            future = self._pool.submit(function, value)
+        except RuntimeError:  # the processes died, or the server ends
+            self._pool = _Here()
+            future = self._pool.submit(function, value)
+        self._known[function, value] = future
         return future
 
     def stop(self) -> None:

@@ -7,7 +7,6 @@ address ──► RiskRequest ──► curve (kept) ──► metrics, as every
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -91,11 +90,10 @@ class ExplorerService:
     def prepare(self) -> None:
         """Compute what the page begins with, and its empty charts."""
         usual = {name: str(slider.default) for name, slider in SLIDERS.items()}
-        with suppress(RuntimeError):  # the server has ended
-            self.charts(usual, CHARTS)
-            for theme in THEMES:
-                for name in EMPTY:
-                    self.specification(name, theme)
+        self.charts(usual, CHARTS)
+        for theme in THEMES:
+            for name in EMPTY:
+                self.specification(name, theme)
 
     def risk(self, texts: Texts) -> RiskAnswer:
         """What `dprime risk` says."""
