@@ -5,7 +5,7 @@ import pytest
 from dprime.mechanisms import DPSGD
 from dprime.web.options import CHARTS, SLIDERS
 from dprime.web.ranges import Setting, advantage
-from dprime.web.service import ExplorerService
+from dprime.web.service import EMPTY, FIRST, ExplorerService
 
 TEXTS = {name: str(slider.default) for name, slider in SLIDERS.items()}
 
@@ -88,3 +88,12 @@ def test_the_next_move_is_computed_ahead():
             assert (advantage, each) in known
         assert {(advantage, each._replace(adjacency="replace")) for each in near.course()} <= known
     service.stop()
+
+
+def test_what_the_page_begins_with_is_prepared(curves, service):
+    service.prepare()
+    curves.clear()
+    service.charts(TEXTS, CHARTS)
+    service.risk(TEXTS)
+    assert curves == []
+    assert set(FIRST) <= set(EMPTY)

@@ -88,12 +88,10 @@ class ExplorerService:
         self._answers.stop()
 
     def prepare(self) -> None:
-        """Compute what the page begins with, and its empty charts."""
-        usual = {name: str(slider.default) for name, slider in SLIDERS.items()}
-        self.charts(usual, CHARTS)
-        for theme in THEMES:
-            for name in EMPTY:
-                self.specification(name, theme)
+        """Compute what the page begins with, in light colours."""
+        self.charts({name: str(slider.default) for name, slider in SLIDERS.items()}, CHARTS)
+        for name in FIRST:
+            self.specification(name, THEMES[0])
 
     def risk(self, texts: Texts) -> RiskAnswer:
         """What `dprime risk` says."""
@@ -196,6 +194,9 @@ EMPTY = {name: (name, MECHANISM[0]) for name in CHARTS if name != "risk"} | {
     f"risk-{over.replace('_', '-')}": ("risk", over) for over in MECHANISM
 }
 """The charts whose empty drawing a page can ask for, with what the risk is drawn over."""
+
+FIRST = ("trade-off", "risk-noise-multiplier", "precision", "bayes-security")
+"""What the page draws first."""
 
 
 def _setting(request: RiskRequest) -> Setting:
