@@ -5,10 +5,10 @@
 The server is a process of its own with its usual workers. Each user walks at random: one slider of
 the page goes one to three positions up or down, or the adjacency changes. One user in five has the
 page choose a parameter, and moves the target too. A move asks for what the page asks for: all
-numbers, then every chart. Times are from the move until both are there, and `numbers` until the
-numbers are; charts that no move changes are not asked for again, as by the page. Little more than
-the setting that the page begins with is known when the clock starts; with `--start anywhere` every
-user begins somewhere else.
+numbers and every chart (after a choice, charts of what was chosen). Times are from the move until
+both are there, and `numbers` until the numbers are; charts that no move changes are not asked for
+again, as by the page. Little more than the setting that the page begins with is known when the
+clock starts; with `--start anywhere` every user begins somewhere else.
 """
 
 from __future__ import annotations
@@ -123,23 +123,16 @@ class User:
             await asyncio.sleep(max(0.0, begin + number - time.perf_counter()))
             await self._ask(client, self.move())
 
-    def _charts(self, answer: httpx.Response) -> str:
-        """The address of the charts that belong to an answer."""
-        query = {name: str(self._positions(name)[self.places[name]]) for name in SHOWN}
-        query |= {"adjacency": self.adjacency, "charts": CHARTS}
-        chosen = answer.json()["chosen"]
-        if chosen is not None:
-            query[chosen["name"]] = str(chosen["value"])
-        return f"/api/charts?{urlencode(query)}"
-
     async def _ask(self, client: httpx.AsyncClient, address: str) -> None:
         start = time.perf_counter()
         try:
+            coming = None if self.target else asyncio.ensure_future(self._charts(client, None))
             answer = await client.get(address)
             numbers = time.perf_counter() - start
-            charts = self._charts(answer) if answer.status_code == 200 else self.drawn
-            if charts != self.drawn:
-                answer, self.drawn = await client.get(charts), charts
+            if coming is not None:
+                answer = await coming or answer
+            elif answer.status_code == 200:
+                answer = await self._charts(client, answer.json()["chosen"]) or answer
         except httpx.HTTPError as error:
             self.lost.append(type(error).__name__)
             return
@@ -149,6 +142,19 @@ class User:
             self.seconds.setdefault("numbers", []).append(numbers)
         else:
             self.lost.append(f"{answer.status_code} {answer.text[:200]}")
+
+    async def _charts(
+        self, client: httpx.AsyncClient, chosen: dict[str, Any] | None
+    ) -> httpx.Response | None:
+        """The charts of the setting; None where they are on the page already."""
+        query = {name: str(self._positions(name)[self.places[name]]) for name in SHOWN}
+        query |= {"adjacency": self.adjacency, "charts": CHARTS}
+        if chosen is not None:
+            query[chosen["name"]] = str(chosen["value"])
+        if (address := f"/api/charts?{urlencode(query)}") == self.drawn:
+            return None
+        self.drawn = address
+        return await client.get(address)
 
 
 def _impossible(answer: httpx.Response) -> bool:
