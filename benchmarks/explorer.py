@@ -14,9 +14,10 @@ import os
 import random
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import httpx
@@ -68,11 +69,11 @@ def walk(rng: random.Random) -> Iterator[Query]:
         yield query | {"adjacency": adjacency, **choosing}
 
 
-def charts_of(query: Query, answer: httpx.Response) -> str:
-    """The address of the charts that belong to an answer."""
+def charts_of(query: Query, chosen: Mapping[str, Any] | None = None) -> str:
+    """The address of the charts of a setting."""
     shown = {name: query[name] for name in SHOWN if name in query}
     shown |= {"adjacency": query["adjacency"], "charts": CHARTS}
-    if chosen := answer.json()["chosen"]:
+    if chosen is not None:
         shown[chosen["name"]] = str(chosen["value"])
     return f"/api/charts?{urlencode(shown)}"
 
@@ -85,14 +86,22 @@ class Heard:
     lost: Counter[str] = field(default_factory=Counter)
 
     async def ask(self, client: httpx.AsyncClient, query: Query, drawn: str) -> str:
-        """A move, to its numbers and to its charts; those that no move changes stay as drawn."""
+        """A move, to its numbers and its charts; those that no move changes stay as drawn.
+
+        Both are asked for at once; after a choice, charts of what was chosen.
+        """
         start, kind = time.perf_counter(), "choose" if "target" in query else "risk"
+        asked, charts = client.get(f"/api/{kind}?{urlencode(query)}"), drawn
         try:
-            answer = await client.get(f"/api/{kind}?{urlencode(query)}")
-            numbers = time.perf_counter() - start
-            charts = charts_of(query, answer) if answer.status_code == 200 else drawn
-            if charts != drawn:
-                answer = await client.get(charts)
+            if kind == "risk" and (charts := charts_of(query)) != drawn:
+                coming = asyncio.ensure_future(client.get(charts))
+                answer, numbers = await asked, time.perf_counter() - start
+                answer = await coming
+            else:
+                answer, numbers = await asked, time.perf_counter() - start
+                if kind == "choose" and answer.status_code == 200:
+                    charts = charts_of(query, answer.json()["chosen"])
+                    answer = await client.get(charts) if charts != drawn else answer
         except httpx.HTTPError as error:
             self.lost[type(error).__name__] += 1
             return drawn

@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 
 from dprime import validate
-from dprime.metrics import OPTIONS, TARGETS
+from dprime.metrics import CONDITIONS, TARGETS
 from dprime.request import ADDRESS_TARGETS, MECHANISM, NAMES
 from dprime.web.options import PAGE_OPTIONS, SLIDERS, TARGET_SLIDERS
 from dprime.web.service import EMPTY, ExplorerService
@@ -63,8 +63,9 @@ def test_titles_and_conditions_are_the_registrys():
     assert told["tpr"] == ("TPR, at most", ["fpr"])
     assert told["bayes_security"] == ("Bayes security, at least", [])
     assert told["belief"] == ("Belief, at most", ["belief_prior"])
-    for name in set(SLIDERS) & set(OPTIONS):
-        assert SLIDERS[name].default == OPTIONS[name].default
+    defaults = {condition.name: condition.default for condition in CONDITIONS}
+    for name in set(SLIDERS) & set(defaults):
+        assert SLIDERS[name].default == defaults[name]
 
 
 def test_options_are_complete():

@@ -70,10 +70,13 @@ async function move(names, event = undefined) {
 /** The slider that a hand is moving, if it is one. */
 const handOf = (event) => (event?.target.type === "range" ? event.target.id : null);
 
-/** Ask about one setting: show its numbers, then ask for its charts and draw them. */
+/** Ask about one setting: show its numbers as soon as they come, and draw its charts. */
 async function answerFor(name, hand) {
   const { target, value, free } = state;
   const drawings = chartsQuestion(state, name, chartNames());
+  const askCharts = () => chartLanes[name].ask(`/api/charts?${drawings}`, hand);
+  const coming = state.mode === "risk" ? askCharts() : null; // a choice has to be made first
+  coming?.catch(() => {}); // what is wrong with the question is said of the numbers
   try {
     const answer = await lanes[name].ask(question(state, name), hand);
     latest[name] = { ...answer, charts: latest[name]?.charts, asked: { target, value, free } };
@@ -81,7 +84,7 @@ async function answerFor(name, hand) {
     adoptChosen(name, answer);
     showNumbers();
     if (answer.chosen) drawings.set(answer.chosen.name, answer.chosen.value);
-    latest[name].charts = await chartLanes[name].ask(`/api/charts?${drawings}`, hand);
+    latest[name].charts = await (coming ?? askCharts());
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     refused(name, error.message);
