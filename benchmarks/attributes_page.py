@@ -2,7 +2,7 @@
 
     python benchmarks/attributes_page.py
 
-From `attributes.json` beside this file and `papers/cherubin/raw/adult.json`.
+From `attributes.json` beside this file and `papers/cherubin/raw.json`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 def main() -> None:
     measured = json.loads((HERE / "attributes.json").read_text())
-    adult = json.loads((HERE.parent / "papers/cherubin/raw/adult.json").read_text())
+    adult = json.loads((HERE.parent / "papers/cherubin/raw.json").read_text())["adult"]
     page = fill(
         PAGE.read_text(),
         {

@@ -3,7 +3,7 @@
     python benchmarks/membership_page.py
 
 From `membership.json`, `shadows.json` and `shadows-gpu.json` beside this file and the full results
-in `papers/thudi/results`; three of the paper's figures are copied beside the page.
+in `papers/thudi/results.json`; three of the paper's figures are copied beside the page.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ def _overfitted(found: Found) -> str:
 
 def _numbers(figure: str) -> Found:
     """Of a full result."""
-    found: Found = json.loads((PAPER / "results" / f"{figure}.json").read_text())["numbers"]
+    results: Found = json.loads((PAPER / "results.json").read_text())["results"]
+    found: Found = results[figure]["numbers"]
     return found
 
 

@@ -16,7 +16,7 @@ from tables import fill
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "training.md"
-TABLE2 = HERE.parent / "papers" / "bernau" / "results" / "table2-runs.json"
+TABLE2 = HERE.parent / "papers" / "bernau" / "table2-runs.json"
 NETWORKS = {
     "retail100": "retail100, 600-128-100, n = 1,000",
     "adult": "Adult, 104-6-6-2, n = 1,000",

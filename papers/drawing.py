@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,16 +42,19 @@ class Line:
     Attributes:
         name: in the key.
         points: (x, y), or (x, y, low, high) with an interval.
-        published: whether these are the paper's own values, which are drawn as diamonds.
-        joined: whether points are joined by a line.
+        kind: joined by a "line"; only "points"; or "published", the paper's own values.
         ink: which of `INKS`, by its place if not given; lines on the same thing share one.
     """
 
     name: str
     points: Sequence[tuple[float, ...]]
-    published: bool = False
-    joined: bool = True
+    kind: str = "line"
     ink: int | None = None
+
+
+def line(name: str, *columns: Iterable[float], kind: str = "line", ink: int | None = None) -> Line:
+    """Of columns: x and y, perhaps the ends of an interval."""
+    return Line(name, tuple(zip(*columns, strict=True)), kind, ink)
 
 
 @dataclass(frozen=True)
@@ -59,113 +62,90 @@ class LinesFigure(Figure):
     """Lines over a common axis.
 
     Attributes:
-        stem: of the picture's file.
         said: the title, which states the finding.
         x: what stands across, with its unit.
         y: what stands up.
         lines: in the order of the key.
-        log_x: whether the axis across is logarithmic.
-        log_y: whether the other one is.
+        log: the names of the axes that are logarithmic, as in "xy".
         places: names for 1, 2, 3, … across, where these are no numbers.
     """
 
-    stem: str
     said: str
     x: str
     y: str
-    lines: tuple[Line, ...]
-    log_x: bool = False
-    log_y: bool = False
-    places: tuple[str, ...] = ()
+    lines: Sequence[Line]
+    log: str = ""
+    places: Sequence[str] = ()
 
     @property
     def name(self) -> str:
-        """Of the picture's file."""
-        return self.stem
+        return "lines"
 
     @property
     def title(self) -> str:
-        """The finding."""
         return self.said
 
     @property
     def text(self) -> str:
         """The axes, and where each line begins and ends."""
+
+        def at(point: tuple[float, ...]) -> str:
+            x = self.places[round(point[0]) - 1] if self.places else readable(point[0])
+            return f"{readable(point[1])} at {x}"
+
         told = "; ".join(
-            f"{line.name}: from {readable(line.points[0][1])} at {self._place(line.points[0][0])} "
-            f"to {readable(line.points[-1][1])} at {self._place(line.points[-1][0])}"
-            for line in self.lines
-            if line.points
+            f"{each.name}: from {at(each.points[0])} to {at(each.points[-1])}"
+            for each in self.lines
+            if each.points
         )
         return f"Chart. Across: {self.x}. Up: {self.y}. {told}."
 
-    def _place(self, x: float) -> str:
-        return self.places[round(x) - 1] if self.places else readable(x)
-
     def rows(self) -> list[Row]:
         """Every point."""
-        return [
-            {
-                "layer": _layer(line),
-                "line": line.name,
-                "x": float(point[0]),
-                "y": float(point[1]),
-                "low": float(point[2]) if len(point) > 2 else None,
-                "high": float(point[3]) if len(point) > 3 else None,
-            }
-            for line in self.lines
-            for point in line.points
-        ]
+        rows: list[Row] = []
+        for each in self.lines:
+            for point in each.points:
+                x, y, low, high = (*map(float, point), None, None)[:4]
+                row = {"layer": each.kind, "line": each.name, "x": x, "y": y}
+                rows.append({**row, "low": low, "high": high})
+        return rows
 
     def draw(self, data: alt.NamedData) -> alt.LayerChart:
         """Lines, points, intervals, and a key below."""
         import altair as alt  # noqa: PLC0415  only a drawing needs it
 
-        names = [line.name for line in self.lines]
+        names, kinds = ([getattr(each, name) for each in self.lines] for name in ("name", "kind"))
         key = alt.Legend(
-            orient="bottom",
-            columns=2,
-            title=None,
-            labelLimit=300,
-            symbolSize=90,
-            symbolOpacity=1,
+            orient="bottom", columns=2, title=None, labelLimit=300, symbolSize=90, symbolOpacity=1
         )
+
+        def scale(values: Sequence[Any]) -> dict[str, Any]:
+            return {"sort": names, "legend": key, "scale": alt.Scale(domain=names, range=values)}
+
         inks = [
-            INKS[(place if line.ink is None else line.ink) % len(INKS)]
-            for place, line in enumerate(self.lines)
+            INKS[(place if each.ink is None else each.ink) % len(INKS)]
+            for place, each in enumerate(self.lines)
         ]
-        dashes = [
-            DASHES[place % len(DASHES) if line.joined and not line.published else 0]
-            for place, line in enumerate(self.lines)
-        ]
-        encoded: dict[str, Any] = {
-            "x": alt.X("x:Q", title=self.x, scale=self._across(), axis=self._axis()),
-            "y": alt.Y("y:Q", title=self.y, scale=_scale(self.log_y)),
-            "color": alt.Color(
-                "line:N", sort=names, legend=key,
-                scale=alt.Scale(domain=names, range=inks),
-            ),
-        }  # fmt: skip
-        dash = alt.StrokeDash(
-            "line:N", sort=names, legend=key,
-            scale=alt.Scale(domain=names, range=dashes),
-        )  # fmt: skip
-        shape = alt.Shape(
-            "line:N", sort=names, legend=key,
-            scale=alt.Scale(domain=names, range=[SHAPES[_layer(line)] for line in self.lines]),
-        )  # fmt: skip
-        base = alt.Chart(data)
-        only = "datum.layer === '{}'".format
-        joined = base.mark_line().encode(**encoded, strokeDash=dash)
-        dots = base.mark_point(filled=True, size=28, opacity=1).encode(**encoded, shape=shape)
-        diamonds = base.mark_point(filled=True, size=70, opacity=1).encode(**encoded, shape=shape)
-        bars = base.mark_rule().encode(**{**encoded, "y": alt.Y("low:Q"), "y2": "high:Q"})
+        dashes = [DASHES[i % len(DASHES) if kind == "line" else 0] for i, kind in enumerate(kinds)]
+        shape = alt.Shape("line:N", **scale([SHAPES[kind] for kind in kinds]))
+        base = alt.Chart(data).encode(
+            x=self._across(),
+            y=alt.Y("y:Q", title=self.y, scale=_axis("y" in self.log)),
+            color=alt.Color("line:N", **scale(inks)),
+        )
+
+        def marks(kind: str, size: int) -> Any:
+            drawn = base.mark_point(filled=True, size=size, opacity=1).encode(shape=shape)
+            return drawn.transform_filter(f"datum.layer === '{kind}'")
+
+        joined = base.mark_line().encode(strokeDash=alt.StrokeDash("line:N", **scale(dashes)))
+        bars = base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
         return alt.LayerChart(
             layer=[
-                joined.transform_filter(only("line")),
-                dots.transform_filter(only("points")),
+                joined.transform_filter("datum.layer === 'line'"),
+                marks("points", 28),
                 bars.transform_filter("isValid(datum.low)"),
-                diamonds.transform_filter(only("published")),
+                marks("published", 70),
             ]
         )
 
@@ -173,29 +153,18 @@ class LinesFigure(Figure):
         import altair as alt  # noqa: PLC0415
 
         if not self.places:
-            return _scale(self.log_x)
-        return alt.Scale(domain=[0.5, len(self.places) + 0.5], nice=False)
-
-    def _axis(self) -> Any:
-        import altair as alt  # noqa: PLC0415
-
-        if not self.places:
-            return alt.Axis(labelFlush=False)
-        named = json.dumps(self.places, ensure_ascii=False)
-        return alt.Axis(
-            values=list(range(1, len(self.places) + 1)), labelExpr=f"{named}[datum.value - 1]",
-            tickCount=len(self.places), labelAngle=-40, labelAlign="right", labelLimit=200,
-            labelOverlap=False,
+            axis, scale = alt.Axis(labelFlush=False), _axis("x" in self.log)
+            return alt.X("x:Q", title=self.x, scale=scale, axis=axis)
+        count, names = len(self.places), json.dumps(self.places, ensure_ascii=False)
+        axis = alt.Axis(
+            values=list(range(1, count + 1)), labelExpr=f"{names}[datum.value - 1]",
+            tickCount=count, labelAngle=-40, labelAlign="right", labelLimit=200, labelOverlap=False,
         )  # fmt: skip
+        scale = alt.Scale(domain=[0.5, count + 0.5], nice=False)
+        return alt.X("x:Q", title=self.x, scale=scale, axis=axis)
 
 
-def _layer(line: Line) -> str:
-    if line.published:
-        return "published"
-    return "line" if line.joined else "points"
-
-
-def _scale(log: bool) -> Any:
+def _axis(log: bool) -> Any:
     import altair as alt  # noqa: PLC0415
 
     return alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False)
