@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dprime.show.figures.figure import Figure, Row
+from papers.reproduce import readable
 
 if TYPE_CHECKING:
     import altair as alt
@@ -18,21 +19,6 @@ DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 
 SHAPES = {"line": "stroke", "points": "circle", "published": "diamond"}
 """What stands for each kind of line, in the picture and in the key."""
-
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def readable(value: float, digits: int = 3) -> str:
-    """A number as people write it: a very small one with its power of ten.
-
-    >>> readable(0.05), readable(3.8e-6), readable(1e-6)
-    ('0.05', '3.8 × 10⁻⁶', '10⁻⁶')
-    """
-    base, _, power = f"{value:.{digits}g}".partition("e")
-    if not power:
-        return base
-    raised = f"10{str(int(power)).translate(RAISED)}"
-    return raised if base == "1" else f"{base} × {raised}"
 
 
 @dataclass(frozen=True)
@@ -102,13 +88,13 @@ class LinesFigure(Figure):
 
     def rows(self) -> list[Row]:
         """Every point."""
-        rows: list[Row] = []
-        for each in self.lines:
-            for point in each.points:
-                x, y, low, high = (*map(float, point), None, None)[:4]
-                row = {"layer": each.kind, "line": each.name, "x": x, "y": y}
-                rows.append({**row, "low": low, "high": high})
-        return rows
+        columns = ("x", "y", "low", "high")
+        return [
+            {"layer": each.kind, "line": each.name}
+            | dict(zip(columns, (*map(float, point), None, None)[:4], strict=True))
+            for each in self.lines
+            for point in each.points
+        ]
 
     def draw(self, data: alt.NamedData) -> alt.LayerChart:
         """Lines, points, intervals, and a key below."""
@@ -119,42 +105,37 @@ class LinesFigure(Figure):
             orient="bottom", columns=2, title=None, labelLimit=300, symbolSize=90, symbolOpacity=1
         )
 
-        def scale(values: Sequence[Any]) -> dict[str, Any]:
-            return {"sort": names, "legend": key, "scale": alt.Scale(domain=names, range=values)}
+        def by_line(channel: Any, values: Sequence[Any]) -> Any:
+            scale = alt.Scale(domain=names, range=values)
+            return channel("line:N", sort=names, legend=key, scale=scale)
 
-        inks = [
-            INKS[(place if each.ink is None else each.ink) % len(INKS)]
-            for place, each in enumerate(self.lines)
-        ]
+        inks = [i if each.ink is None else each.ink for i, each in enumerate(self.lines)]
         dashes = [DASHES[i % len(DASHES) if kind == "line" else 0] for i, kind in enumerate(kinds)]
-        shape = alt.Shape("line:N", **scale([SHAPES[kind] for kind in kinds]))
+        y_scale = alt.Scale(type="log", nice=False) if "y" in self.log else alt.Scale(zero=False)
         base = alt.Chart(data).encode(
-            x=self._across(),
-            y=alt.Y("y:Q", title=self.y, scale=_axis("y" in self.log)),
-            color=alt.Color("line:N", **scale(inks)),
+            self._across(),
+            alt.Y("y:Q", title=self.y, scale=y_scale),
+            by_line(alt.Color, [INKS[ink % len(INKS)] for ink in inks]),
         )
+        shape = by_line(alt.Shape, [SHAPES[kind] for kind in kinds])
+        marks = {
+            "line": base.mark_line().encode(by_line(alt.StrokeDash, dashes)),
+            "points": base.mark_point(filled=True, size=28, opacity=1).encode(shape),
+            "low": base.mark_rule().encode(alt.Y("low:Q"), y2="high:Q"),
+            "published": base.mark_point(filled=True, size=70, opacity=1).encode(shape),
+        }
+        layers = [
+            each.transform_filter(f"datum.layer === '{k}'" if k in SHAPES else "isValid(datum.low)")
+            for k, each in marks.items()
+        ]
+        return alt.LayerChart(layer=layers)
 
-        def marks(kind: str, size: int) -> Any:
-            drawn = base.mark_point(filled=True, size=size, opacity=1).encode(shape=shape)
-            return drawn.transform_filter(f"datum.layer === '{kind}'")
-
-        joined = base.mark_line().encode(strokeDash=alt.StrokeDash("line:N", **scale(dashes)))
-        bars = base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
-        return alt.LayerChart(
-            layer=[
-                joined.transform_filter("datum.layer === 'line'"),
-                marks("points", 28),
-                bars.transform_filter("isValid(datum.low)"),
-                marks("published", 70),
-            ]
-        )
-
-    def _across(self) -> Any:
+    def _across(self) -> alt.X:
         import altair as alt  # noqa: PLC0415
 
         if not self.places:
-            axis, scale = alt.Axis(labelFlush=False), _axis("x" in self.log)
-            return alt.X("x:Q", title=self.x, scale=scale, axis=axis)
+            scale = alt.Scale(type="log", nice=False) if "x" in self.log else alt.Scale(zero=False)
+            return alt.X("x:Q", title=self.x, scale=scale, axis=alt.Axis(labelFlush=False))
         count, names = len(self.places), json.dumps(self.places, ensure_ascii=False)
         axis = alt.Axis(
             values=list(range(1, count + 1)), labelExpr=f"{names}[datum.value - 1]",
@@ -162,9 +143,3 @@ class LinesFigure(Figure):
         )  # fmt: skip
         scale = alt.Scale(domain=[0.5, count + 0.5], nice=False)
         return alt.X("x:Q", title=self.x, scale=scale, axis=axis)
-
-
-def _axis(log: bool) -> Any:
-    import altair as alt  # noqa: PLC0415
-
-    return alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False)

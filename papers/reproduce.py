@@ -229,3 +229,19 @@ def stated(
     found = ours if isinstance(ours, Estimate) else exact(float(ours))
     claim = Claim(what, sentence, found.value, found.low, found.high, least, most, why)
     return explained(claim, reason)
+
+
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def readable(value: float, digits: int = 3) -> str:
+    """A number as people write it: a very small one with its power of ten.
+
+    >>> readable(0.05), readable(3.8e-6), readable(1e-6)
+    ('0.05', '3.8 × 10⁻⁶', '10⁻⁶')
+    """
+    base, _, power = f"{value:.{digits}g}".partition("e")
+    if not power:
+        return base
+    raised = f"10{str(int(power)).translate(RAISED)}"
+    return raised if base == "1" else f"{base} × {raised}"

@@ -10,9 +10,9 @@ from dprime import TradeOff
 from dprime.bounds import classical_advantage_from_epsilon, epsilon_from_belief
 from dprime.train.observers import log_mixture
 from papers.adversary import belief_bound, belief_exceeded, classical_noise, tight_mu
-from papers.drawing import LinesFigure, line, readable
+from papers.drawing import LinesFigure, line
 from papers.entry import Measured, Scale
-from papers.reproduce import SAME_BELIEF, TOLERANCE, Claim, Floats, computed, stated
+from papers.reproduce import SAME_BELIEF, TOLERANCE, Claim, Floats, computed, readable, stated
 
 DELTA = 1e-6
 GUARANTEES = (6.0, 3.0)

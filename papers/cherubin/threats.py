@@ -26,9 +26,9 @@ from papers.cherubin.trainings import (
     trained,
     watched,
 )
-from papers.drawing import Line, LinesFigure, line, readable
+from papers.drawing import Line, LinesFigure, line
 from papers.entry import Measured, Scale, Table
-from papers.reproduce import Claim, Estimate, computed, half_digit, mean, stated
+from papers.reproduce import Claim, Estimate, computed, half_digit, mean, readable, stated
 
 FORM = "closed-form"
 WANTED = 0.95
@@ -106,7 +106,10 @@ def numbers_of(found: Trained, delta: float) -> dict[str, Any]:
         DPSGD(found["noise_multiplier"], 1 / steps, steps * epoch) for epoch in range(1, epochs + 1)
     ]
     return {
-        "accuracy": np.mean([one["accuracy"][:epochs] for one in runs], axis=0).tolist(),
+        "accuracy": [
+            float(np.mean(values))
+            for values in zip(*(one["accuracy"] for one in runs), strict=True)
+        ],
         "attribute": over_runs(found, "full"),
         "membership, certified": [one.curve("replace").bayes_security() for one in trainings],
         "epsilon": {

@@ -321,21 +321,17 @@ def compared(data: Dataset, count: int, seed: int) -> dict[str, list[float]]:
         clipped: Tensor = flat / (flat.norm(dim=1, keepdim=True) / CLIP_NORM).clamp(min=1)
         return clipped
 
-    ways: dict[str, Work] = {
-        "all pairs": lambda: farthest(gradients("all pairs")),
-        "mean": lambda: around_mean(gradients("mean")),
-    }
-    return in_turns(ways, count)
+    def all_pairs() -> float:
+        """The largest distance of two, one after the other."""
+        points = gradients("all pairs")
+        return max(float((points - point).norm(dim=1).max()) for point in points)
 
+    def around_mean() -> float:
+        """Twice the largest distance to the mean, which is no less."""
+        points = gradients("mean")
+        return 2 * float((points - points.mean(dim=0)).norm(dim=1).max())
 
-def farthest(points: Tensor) -> float:
-    """The largest distance of two, one after the other."""
-    return max(float((points - point).norm(dim=1).max()) for point in points)
-
-
-def around_mean(points: Tensor) -> float:
-    """Twice the largest distance to the mean, which is no less."""
-    return 2 * float((points - points.mean(dim=0)).norm(dim=1).max())
+    return in_turns({"all pairs": all_pairs, "mean": around_mean}, count)
 
 
 def claims_of(taken: Times, plain: Times, parts: Mapping[str, Parts], steps: int) -> list[Claim]:

@@ -17,9 +17,9 @@ from papers.adversary import (
     classical_noise,
     tight_mu,
 )
-from papers.drawing import Line, LinesFigure, readable
+from papers.drawing import Line, LinesFigure
 from papers.entry import Measured, Scale
-from papers.reproduce import SAME_BELIEF, TOLERANCE, Claim, stated
+from papers.reproduce import SAME_BELIEF, TOLERANCE, Claim, readable, stated
 
 WEAK, STRONG, FIXED_DELTA = 6.0, 3.0, 1e-6
 """Figure 4.1's guarantees."""

@@ -73,6 +73,11 @@ class Training:
     clip_norm: float = 0.1
     momentum: float = 0.9
 
+    def part(self, split: Split) -> Split:
+        """The records that are trained and tested on."""
+        pool = split.train.take(range(self.pool)).distinct()
+        return Split(pool, split.test.take(range(self.test)))
+
 
 TRAININGS = {
     "smoke": {"mnist": Training(200, 100, 20, 1, 1.0, 2)},
@@ -183,10 +188,7 @@ def trained(
     name: str, data: str, chosen: Training, bounds: tuple[str, ...], scale: Scale
 ) -> tuple[Frontiers, Made]:
     """By bound, and how they were made; in full from what is kept."""
-    split = scale.data(data)
-    part = Split(
-        split.train.take(range(chosen.pool)).distinct(), split.test.take(range(chosen.test))
-    )
+    part = chosen.part(scale.data(data))
     plans = {
         bound: plan(
             float(bound), pool_size=len(part.train), batch_size=chosen.batch,
