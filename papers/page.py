@@ -54,9 +54,9 @@ def on_files(files: Any, config: Any) -> Any:
     from mkdocs.structure.files import File  # noqa: PLC0415  only mkdocs calls this
 
     for paper in PAPERS:
-        for name, picture in pictures_of(paper).items():
+        for name in pictures_of(paper):
             place = f"papers/figures/{paper}-{name}.svg"
-            files.append(File.generated(config, place, content=svg(paper, picture)))
+            files.append(File.generated(config, place, content=svg(paper, name)))
     return files
 
 
@@ -87,10 +87,12 @@ def pictures_of(paper: str) -> dict[str, Values]:
     }
 
 
-def svg(paper: str, picture: Values) -> str:
+@cache
+def svg(paper: str, name: str) -> str:
     """A stored picture, drawn; one image with a title and a description."""
     import vl_convert  # noqa: PLC0415  takes long
 
+    picture = pictures_of(paper)[name]
     drawn = str(vl_convert.vegalite_to_svg({**picture["spec"], **stored(paper)["look"]}))
     words = (("title", picture["title"]), ("desc", picture["spec"]["description"]))
     told = "".join(f"<{tag}>{escape(text)}</{tag}>" for tag, text in words)
