@@ -33,8 +33,9 @@ from dprime.attributes import Attribute, AttributeInference, AttributeRisk
 from dprime.attributes.risks import FORMS
 from dprime.data import Dataset, Split
 from dprime.data.adult import RANGES
-from dprime.data.devices import device_title, one_thread
+from dprime.data.devices import device_named, device_title, one_thread
 from dprime.monitor import Monitor
+from papers.__main__ import plainly
 from papers.cherubin.securities import noise_of
 from papers.entry import Kept, Scale, kept_or
 
@@ -347,7 +348,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, required=True, help="of all random numbers")
     options = parser.parse_args()
     case, scale = CASES[options.data], Scale("full", options.device, seed=options.seed)
-    kept_or(HERE, case.data, scale, lambda: dict(train(case, scale, options.processes)))
+    with plainly(parser):
+        device_named(options.device)
+        kept_or(HERE, case.data, scale, lambda: dict(train(case, scale, options.processes)))
 
 
 if __name__ == "__main__":
