@@ -46,7 +46,7 @@ serve-docs: $(READY)
 	$(BIN)/mkdocs serve
 
 evidence: $(READY)
-	$(BIN)/python benchmarks/tightness.py
+	$(BIN)/python -m benchmarks tightness --out tests/evidence/truth.json
 
 # The tables and figures of the papers, quick versions: make papers, or make paper-bernau and so on.
 # DPRIME_DATA names the folder of the data; SIZE=--full DEVICE=cuda gives the papers' repetitions.
@@ -57,11 +57,12 @@ paper-%: $(READY)
 	$(BIN)/python -m papers $* $(SIZE) --device $(or $(DEVICE),cpu)
 
 # Beside its peers, in one run; they need an environment of their own and Python 3.13.
-benchmark:
+benchmark: $(READY)
 	$(PEERS_PYTHON) -m venv .venv-peers
 	.venv-peers/bin/pip install --quiet -r benchmarks/requirements-peers.txt
 	.venv-peers/bin/pip install --quiet --no-deps opake-dpsgd==0.16.1
-	.venv-peers/bin/python benchmarks/run.py
+	.venv-peers/bin/python -m benchmarks peers --out benchmarks/peers.json
+	$(BIN)/python -m benchmarks pages
 
 $(READY): pyproject.toml constraints.txt Makefile
 	$(PYTHON) -m venv $(VENV)

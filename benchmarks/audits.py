@@ -1,6 +1,6 @@
-"""What the adversaries reach: power, crafted records, chosen weights, false alarms.
+"""What do the adversaries of an audit reach, and how often is a correct training refuted?
 
-    DPRIME_DATA=… python benchmarks/audits.py [--only PART] [--device cuda] [--out FILE]
+Claim: docs/auditing.md. The parts:
 
 - power: the malicious data set's bound beside the certified ε, full batch, δ = 1e-5.
 - crafted: how far apart a natural record and a made one bring the scores.
@@ -10,19 +10,15 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import time
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.stats
-import torch
 from numpy.typing import NDArray
 
+from benchmarks.timing import Found, memory_of, parts, say
 from dprime import Reading
 from dprime.audit import AuditConfig, judge, lower_bound
 from dprime.audit.audits import adversary_of, target_of
@@ -30,8 +26,9 @@ from dprime.audit.game import Game
 from dprime.audit.planner import Criterion
 
 DELTA = 1e-5
-PUBLISHED = 7.21
-"""Annamalai and De Cristofaro 2024, ε = 10, MNIST."""
+METHODS = ("gaussian", "band", "clopper-pearson")
+POWERS = ((4.0, 1000), (2.0, 10_000), (1.0, 10_000), (1.0, 1000))
+"""ε, trials in each world."""
 
 CRAFTED = (
     ("mnist", "linear", 0.5, 20_000, 600),
@@ -41,47 +38,46 @@ CRAFTED = (
 )
 """Data, network, learning rate, trials in each world, shadow models."""
 
+WORLDS = (("malicious-dataset", 1.0), ("gradient", 1.0), ("malicious-dataset", 0.2))
+"""Adversaries of correct trainings, and the sampling rate."""
+
+PUBLISHED = 7.21
+"""Annamalai and De Cristofaro 2024, ε = 10, MNIST."""
+
 Floats = NDArray[np.float64]
-Found = dict[str, Any]
+Played = tuple[AuditConfig, Floats, Floats, str]
 
 
-def played(settings: AuditConfig) -> tuple[Floats, Floats, str]:
-    """The scores of both worlds, in one block."""
-    setting = target_of(settings)
-    attack = adversary_of(settings).craft(setting)
-    game = Game(setting, attack, settings.trials, 2 * settings.trials, settings.seed)
-    arrays = game.play(0)
+def measure(quick: bool, device: str, only: list[str] | None) -> Found:
+    made = {"power": power, "crafted": crafted, "weights": weights, "alarms": alarms}
+    return parts({name: partial(part, quick, device) for name, part in made.items()}, only)
+
+
+def played(device: str, **words: Any) -> Played:
+    """The configuration, the scores of both worlds, in one block, and what was attacked."""
+    config = AuditConfig.from_words(**words, device=device, memory=memory_of(device))
+    setting = target_of(config)
+    attack = adversary_of(config).craft(setting)
+    arrays = Game(setting, attack, config.trials, 2 * config.trials, config.seed).play(0)
     inside = arrays["in_world"]
-    return arrays["score"][inside], arrays["score"][~inside], attack.about
+    return config, arrays["score"][inside], arrays["score"][~inside], attack.about
 
 
 def epsilons(inside: Floats, outside: Floats) -> dict[str, float]:
     """The bound of each method at 95 % confidence."""
-    return {
-        method: lower_bound(inside, outside, delta=DELTA, method=method).epsilon
-        for method in ("gaussian", "band", "clopper-pearson")
-    }
+    return {m: lower_bound(inside, outside, delta=DELTA, method=m).epsilon for m in METHODS}
 
 
-def distance(inside: Floats, outside: Floats) -> tuple[float, float]:
-    """d′ with its standard error (Hedges and Olkin 1985, chapter 5)."""
-    n, m = len(inside), len(outside)
-    spread = math.sqrt((inside.var(ddof=1) * (n - 1) + outside.var(ddof=1) * (m - 1)) / (n + m - 2))
-    d = float((inside.mean() - outside.mean()) / spread)
-    return d, math.sqrt(1 / n + 1 / m + d**2 / (2 * (n + m)))
-
-
-def power(options: argparse.Namespace) -> Found:
+def power(quick: bool, device: str) -> Found:
     rows = []
-    for epsilon, trials in ((4.0, 1000), (2.0, 10_000), (1.0, 10_000), (1.0, 1000)):
+    for epsilon, trials in POWERS[:1] if quick else POWERS:
         shares = []
-        for seed in range(20):
-            settings = AuditConfig.from_words(
-                claim={"epsilon": epsilon}, data="digits", records=100, trials=trials, seed=seed,
-                training={"steps": 30}, device=options.device, memory=options.memory,
+        for seed in range(2 if quick else 20):
+            config, inside, outside, _ = played(
+                device, claim={"epsilon": epsilon}, data="digits", max_records=100, trials=trials,
+                seed=seed, training={"steps": 30},
             )  # fmt: skip
-            inside, outside, _ = played(settings)
-            certified = settings.curve.epsilon(DELTA)
+            certified = config.curve.epsilon(DELTA)
             shares.append({k: v / certified for k, v in epsilons(inside, outside).items()})
         row = {
             "epsilon": epsilon, "trials": trials, "first": shares[0],
@@ -89,31 +85,30 @@ def power(options: argparse.Namespace) -> Found:
             "reached_85": float(np.mean([s["gaussian"] >= 0.85 for s in shares])),
             "audits": len(shares),
         }  # fmt: skip
-        print(row, flush=True)
+        say(row)
         rows.append(row)
     return {"rows": rows}
 
 
-def crafted(options: argparse.Namespace) -> Found:
+def crafted(quick: bool, device: str) -> Found:
     rows = []
-    for data, model, rate, trials, shadows in CRAFTED:
-        row: Found = {"data": data, "model": model, "trials": trials}
-        for name, adversary, extra in (
-            ("natural", "api-access", {"record": 0}),
-            ("crafted", "static-poisoning", {"options": {"shadows": shadows}}),
+    for data, model, rate, trials, shadows in CRAFTED[2:3] if quick else CRAFTED:
+        many, models = (500, 50) if quick else (trials, shadows)
+        row: Found = {"data": data, "model": model, "trials": many}
+        for name, words in (
+            ("natural", {"adversary": "api-access", "record": 0}),
+            ("crafted", {"adversary": "static-poisoning", "options": {"shadows": models}}),
         ):
-            settings = AuditConfig.from_words(
-                adversary=adversary, claim={"epsilon": 4.0}, data=data, records=100, model=model,
-                trials=trials, seed=11, device=options.device, memory=options.memory,
-                training={"steps": 30, "learning_rate": rate, "clip_norm": 1.0},
-                **extra,
+            _, inside, outside, about = played(
+                device, claim={"epsilon": 4.0}, data=data, max_records=100, model=model,
+                trials=many, seed=11,
+                training={"steps": 30, "learning_rate": rate, "clip_norm": 1.0}, **words,
             )  # fmt: skip
-            inside, outside, about = played(settings)
             d, error = rank_distance(inside, outside)
             row[name] = {"d_prime": d, "standard_error": error, "about": about}
-        error = math.hypot(row["natural"]["standard_error"], row["crafted"]["standard_error"])
+        error = math.hypot(*(row[name]["standard_error"] for name in ("natural", "crafted")))
         row["apart"] = (row["crafted"]["d_prime"] - row["natural"]["d_prime"]) / error
-        print(row, flush=True)
+        say(row)
         rows.append(row)
     return {"rows": rows}
 
@@ -133,78 +128,42 @@ def rank_distance(inside: Floats, outside: Floats) -> tuple[float, float]:
     return math.sqrt(2) * z, math.sqrt(2) * error / scipy.stats.norm.pdf(z)
 
 
-def weights(options: argparse.Namespace) -> Found:
-    settings = AuditConfig.from_words(
-        adversary="chosen-weights", claim={"epsilon": 10.0}, data="mnist", records=1000,
-        model="conv-16-32", trials=options.trials, seed=3, device=options.device,
-        memory=options.memory,
-        training={"steps": 100, "learning_rate": options.rate, "clip_norm": 1.0},
+def weights(quick: bool, device: str) -> Found:
+    trials, records, steps, rate = (20, 100, 10, 0.05) if quick else (1000, 1000, 100, 0.05)
+    config, inside, outside, about = played(
+        device, adversary="chosen-weights", claim={"epsilon": 10.0}, data="mnist",
+        max_records=records, model="conv-16-32", trials=trials, seed=3,
+        training={"steps": steps, "learning_rate": rate, "clip_norm": 1.0},
     )  # fmt: skip
-    start = time.perf_counter()
-    inside, outside, about = played(settings)
-    d, error = distance(inside, outside)
-    found = {
-        "claimed": settings.curve.epsilon(DELTA), "published": PUBLISHED, "about": about,
-        "trials": options.trials, "learning_rate": options.rate,
-        "d_prime": d, "standard_error": error, "certified_d_prime": settings.curve.d_prime(),
+    n = trials  # d′ with its standard error: Hedges and Olkin 1985, chapter 5
+    spread = math.sqrt((inside.var(ddof=1) + outside.var(ddof=1)) / 2)
+    d = float(inside.mean() - outside.mean()) / spread
+    return {
+        "claimed": config.curve.epsilon(DELTA), "published": PUBLISHED, "about": about,
+        "trials": trials, "learning_rate": rate, "d_prime": d,
+        "standard_error": math.sqrt(2 / n + d**2 / (4 * n)),
+        "certified_d_prime": config.curve.d_prime(),
         "objection": lower_bound(inside, outside, method="gaussian").objection,
-        **epsilons(inside, outside), "seconds": time.perf_counter() - start,
+        **epsilons(inside, outside),
     }  # fmt: skip
-    print(found, flush=True)
-    return found
 
 
-def alarms(options: argparse.Namespace) -> Found:
-    rows = []
-    for adversary, rate in (
-        ("malicious-dataset", 1.0),
-        ("gradient", 1.0),
-        ("malicious-dataset", 0.2),
-    ):
-        refuted = dict.fromkeys(("gaussian", "band", "clopper-pearson"), 0)
-        refuted["curve"] = objections = 0
-        claim = None
-        for seed in range(200):
-            settings = AuditConfig.from_words(
-                adversary=adversary, claim={"epsilon": 4.0}, data="digits", records=20, trials=500,
-                seed=10_000 + seed, training={"steps": 10, "sample_rate": rate},
-                device=options.device, memory=options.memory,
+def alarms(quick: bool, device: str) -> Found:
+    audits, rows = 4 if quick else 200, []
+    for adversary, rate in WORLDS:
+        refuted, objections = dict.fromkeys((*METHODS, "curve"), 0), 0
+        for seed in range(audits):
+            config, inside, outside, _ = played(
+                device, adversary=adversary, claim={"epsilon": 4.0}, data="digits", max_records=20,
+                trials=500, seed=10_000 + seed, training={"steps": 10, "sample_rate": rate},
             )  # fmt: skip
-            claim = claim or settings.curve
-            inside, outside, _ = played(settings)
             for name in refuted:
                 method = "band" if name == "curve" else name
                 metric: Criterion = "curve" if name == "curve" else Reading("epsilon")
                 bound = lower_bound(inside, outside, delta=DELTA, method=method, assume="gaussian")
-                refuted[name] += judge(bound, claim, metric).refuted
+                refuted[name] += judge(bound, config.curve, metric).refuted
                 objections += bound.objection is not None
-        row = {"adversary": adversary, "sample_rate": rate, "audits": 200, "trials": 500,
-               "refuted": refuted, "objections": objections}  # fmt: skip
-        print(row, flush=True)
-        rows.append(row)
-    return {"rows": rows, "limit": 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)}
-
-
-PARTS: dict[str, Callable[[argparse.Namespace], Found]] = {
-    "power": power, "crafted": crafted, "weights": weights, "alarms": alarms,
-}  # fmt: skip
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--only", choices=PARTS, action="append")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--memory", type=float, default=2.0, help="in GB")
-    parser.add_argument("--trials", type=int, default=1000, help="of the chosen weights, a world")
-    parser.add_argument("--rate", type=float, default=0.05, help="their learning rate")
-    parser.add_argument("--out", type=Path, help="merge the numbers into this JSON file")
-    options = parser.parse_args()
-    for name in options.only or PARTS:
-        found = PARTS[name](options)
-        if options.out:
-            before = json.loads(options.out.read_text()) if options.out.exists() else {}
-            options.out.write_text(json.dumps({**before, name: found}, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+        rows.append({"adversary": adversary, "sample_rate": rate, "audits": audits, "trials": 500,
+                     "refuted": refuted, "objections": objections})  # fmt: skip
+        say(rows[-1])
+    return {"rows": rows, "limit": 0.05 + 3 * math.sqrt(0.05 * 0.95 / audits)}

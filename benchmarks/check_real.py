@@ -1,15 +1,20 @@
-"""What `dprime check` says of all scripts in a folder of repositories, to be read and judged.
+"""What does `dprime check` say of public training scripts, to be read and judged?
 
-`python benchmarks/check_real.py FOLDER` prints a line of JSON for each error and warning of each
-file that makes an engine of Opacus or calls make_private; `check_corpus.json` has such lines with
-the verdicts of a reader. Tests and the libraries' own code are left out.
+    python -m benchmarks check_real --folder FOLDER
+
+Claim: docs/check.md. Finds the errors and warnings of each file below a folder of repositories
+that makes an engine of Opacus or calls make_private; `check_corpus.json` has such lines with the
+verdicts of a reader. Tests and the libraries' own code are left out.
 """
 
-import json
+from __future__ import annotations
+
 import re
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks import ROOT
+from benchmarks.timing import Found
 from dprime.check import check
 
 LEFT_OUT = re.compile(
@@ -17,23 +22,26 @@ LEFT_OUT = re.compile(
 )
 
 
-def main(folder: Path) -> None:
-    for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.ipynb")]):
-        name = path.relative_to(folder).as_posix()
-        text = path.read_text(encoding="utf-8", errors="ignore")
-        private = re.search(r"\.make_private|PrivacyEngine\(", text) and "opacus" in text.lower()
-        if not private or LEFT_OUT.search(name):
-            continue
-        try:
-            findings = check(path).findings
-        except ValueError as error:
-            print(json.dumps({"file": name, "refused": str(error)}))
-            continue
-        for finding in findings:
-            if finding.rule.severity != "note":
-                said = {"code": finding.code, "place": finding.place, "sentence": finding.sentence}
-                print(json.dumps({"file": name, **said}, ensure_ascii=False))
+def measure(quick: bool, folder: Path | None) -> Found:
+    folder = folder or ROOT / "tests" / "check" / "scripts"
+    paths = sorted([*folder.rglob("*.py"), *folder.rglob("*.ipynb")])
+    return {
+        "alarms": [row for path in paths[: 20 if quick else None] for row in _alarms(path, folder)]
+    }
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def _alarms(path: Path, folder: Path) -> Iterator[Found]:
+    name = path.relative_to(folder).as_posix()
+    text = path.read_text(encoding="utf-8", errors="ignore")
+    private = re.search(r"\.make_private|PrivacyEngine\(", text) and "opacus" in text.lower()
+    if not private or LEFT_OUT.search(name):
+        return
+    try:
+        findings = check(path).findings
+    except ValueError as error:
+        yield {"file": name, "refused": str(error)}
+        return
+    for each in findings:
+        if each.rule.severity != "note":
+            said = {"code": each.code, "place": each.place, "sentence": each.sentence}
+            yield {"file": name, **said}

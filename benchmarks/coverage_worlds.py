@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,24 +23,9 @@ MECHANISMS: dict[str, Callable[[], dprime.Mechanism]] = {
     "randomised response": dprime.RandomizedResponse,
     "subsampled Gaussian": lambda: dprime.DPSGD(sample_rate=RATE, steps=1),
 }
-
 FORMS = ("continuous", "ties", "few values")
-
 PILOT = 200_000
 """Scores that the rounding is laid out on, from a fixed seed of their own."""
-
-
-@dataclass(frozen=True)
-class Truth:
-    """What an audit of these two worlds may claim at most."""
-
-    curve: dprime.TradeOff
-    pure: float
-    """Epsilon at delta = 0, which a certified curve cannot give."""
-
-    def epsilon(self, delta: float) -> float:
-        """The mechanism's epsilon at a delta."""
-        return Reading("epsilon", {"delta": delta}).value(self.curve) if delta else self.pure
 
 
 class Worlds:
@@ -51,26 +35,24 @@ class Worlds:
         family: a name in `MECHANISMS`.
         epsilon: at `delta`; 0 makes both worlds the same, that without the record.
         delta: at which epsilon is meant.
-        form: of the scores, one of `FORMS`.
+        form: of the scores, one of `FORMS`. Rounding can only lose some of what they tell.
     """
 
     def __init__(self, family: str, epsilon: float, delta: float, form: str) -> None:
         self.family, self.null = family, epsilon == 0
         self.mechanism = dprime.choose(MECHANISMS[family](), epsilon=epsilon or 1.0, delta=delta)
+        self.curve = dprime.TradeOff.gaussian(0.0) if self.null else self.mechanism.curve()
         self._shape = self._forms(form)
 
-    @property
-    def truth(self) -> Truth:
-        """Of the mechanism; rounding scores can only lose some of it."""
-        if self.null:
-            return Truth(dprime.TradeOff.gaussian(0.0), 0.0)
-        mechanism = self.mechanism
-        pure = math.inf
-        if isinstance(mechanism, dprime.Laplace):
-            pure = 1.0 / mechanism._required("noise_multiplier")
-        elif isinstance(mechanism, dprime.RandomizedResponse):
-            pure = mechanism._required("epsilon")
-        return Truth(mechanism.curve(), pure)
+    def epsilon(self, delta: float) -> float:
+        """The mechanism's ε at a δ, exact at 0 too, which a certified curve cannot give."""
+        if delta or self.null:
+            return Reading("epsilon", {"delta": delta}).value(self.curve) if delta else 0.0
+        if isinstance(self.mechanism, dprime.Laplace):
+            return 1.0 / self.mechanism._required("noise_multiplier")
+        if isinstance(self.mechanism, dprime.RandomizedResponse):
+            return self.mechanism._required("epsilon")
+        return math.inf
 
     def draw(self, rng: np.random.Generator, size: int, *, inside: bool) -> Array:
         """Scores of one world."""

@@ -208,7 +208,7 @@ TARGETS: dict[str, Values] = {
     "advantage": {"advantage": 0.2}, "bayes_security": {"bayes_security": 0.9},
     "tpr": {"tpr": 0.05, "fpr": 0.01}, "epsilon": {"epsilon": 2.0, "delta": 1e-5},
     "precision": {"precision": 0.8, "prior": 0.3, "min_tpr": 0.02},
-    "belief": {"belief": 0.9, "prior": 0.4, "exceeded": 1e-3},
+    "belief": {"belief": 0.9, "belief_prior": 0.4, "exceeded": 1e-3},
     "success": {"success": 0.75, "prior": 0.4},
     "secret_success": {"secret_success": 0.3, "max_prior": 0.1},
 }  # fmt: skip
@@ -226,7 +226,7 @@ def choose() -> Values:
         "noise, shuffled": (api.DPSGD(None, 0.05, 100, sampling=shuffled), replaced),
         "rate": (api.DPSGD(1.2, None, 200), {}), "steps": (api.DPSGD(1.5, 0.01, None), {}),
         "rate, shuffled": (api.DPSGD(9.0, None, 200, sampling=shuffled), replaced),
-        "epochs": (api.DPSGD(1.5, 0.01, None), {"whole": "epochs"}),
+        "epochs": (api.DPSGD(1.5, 0.01, None), {"round_to": "epochs"}),
         "gaussian": (api.Gaussian(None, 30), {}), "gaussian steps": (api.Gaussian(9.0, None), {}),
         "laplace": (api.Laplace(None, 5, **replaced), {}),
         "laplace steps": (api.Laplace(9.0, None), {}),
@@ -242,7 +242,7 @@ def choose() -> Values:
 
     def solved(mechanism: Any, how: Values, target: Values) -> Any:
         if isinstance(mechanism, api.PoolSampled):
-            target = {name: value for name, value in target.items() if name != "prior"}
+            target = {name: value for name, value in target.items() if "prior" not in name}
         before = dict(leaves(plain(mechanism.to_dict())))
         after = dict(leaves(plain(api.choose(mechanism, **how, **target).to_dict())))
         return next(value for path, value in after.items() if value != before.get(path))
@@ -290,7 +290,7 @@ def beside() -> Values:
     found["estimate, closed form"] = read(api.cherubin(1.2, 0.01, 900))
     for by in ("curve", "advantage", "epsilon", "tpr"):
         metric = by if by == "curve" else api.Reading(by)
-        made = api.plan_audit(training.curve(), metric=metric, method="band", strength=2.0)
+        made = api.plan_audit(training.curve(), criterion=metric, method="band", strength=2.0)
         found[f"plan, {by}"] = pick(made, "trials refuting least")
     return found | {"consequences": {each.name: each.value for each in follows.answers}}
 
@@ -315,8 +315,7 @@ def lower_bounds(inside: Any, outside: Any, others: Mapping[str, Values]) -> Val
 
 
 def one_run(result: Any) -> Values:
-    right = {each.score: each.right for each in result.counted}
-    return {"right": right, **pick(result, "guesses needed bound claimed verdict")}
+    return {"right": dict(result.counted), **pick(result, "guesses needed bound claimed verdict")}
 
 
 def estimators() -> Values:
@@ -410,7 +409,7 @@ def audits() -> Values:
 
 def card() -> Values:
     """Of a small audit by plain settings, without times and versions."""
-    given = {"claim": {"epsilon": 4.0}, "records": 8, "trials": 100, "training": {"steps": 2}}
+    given = {"claim": {"epsilon": 4.0}, "max_records": 8, "trials": 100, "training": {"steps": 2}}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "golden.run"
         api.begin(api.AuditConfig.from_words(**given, seed=1), path, progress=False)
@@ -460,7 +459,9 @@ def inference() -> Values:
 
 
 def frontier() -> Values:
-    plan = api.plan_pool(0.7, pool_size=240, batch_size=20, epochs=2, probabilities=[0.2, 0.5, 0.6])
+    plan = api.plan_pool(
+        0.7, pool_size=240, batch_size=20, epochs=2, sampling_probabilities=[0.2, 0.5, 0.6]
+    )
     data = api.Split(clouds(240, 1), clouds(101, 2))
     made = api.frontier(
         plan, data, network("linear", data.train), learning_rate=[0.2, 1.0], clip_norm=1.0,
@@ -523,7 +524,7 @@ def monitor() -> Values:
 
 
 def attributes() -> Values:
-    few: Values = {"values": [-1.0, 0.0, 2.0], "prior": [0.2, 0.5, 0.3], "damaging": 2.0}
+    few: Values = {"values": [-1.0, 0.0, 2.0], "prior": [0.2, 0.5, 0.3], "sensitive_value": 2.0}
     many: Values = {"values": [value / 10 for value in range(-20, 21)]}
     analysed = [api.Attribute.column(i, **each) for i, each in enumerate((few, many))]
     found = {}
@@ -547,7 +548,7 @@ def canaries() -> Values:
             gradient = api.GradientCanaries(300, seed=3)
             inputs = api.InputCanaries.crafted(toy(), 100, classes=3, scale=3.0, seed=3, every=2)
             watched(mode, toy(), gradient, noise=noise)
-            watched(mode, inputs.mixed(toy()), inputs, noise=noise)
+            watched(mode, inputs.with_canaries(toy()), inputs, noise=noise)
             for name, watcher in {"gradient": gradient, "input": inputs}.items():
                 found[f"{mode}, {noise}, {name}"] = one_run(watcher.result())
     return found

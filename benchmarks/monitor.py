@@ -1,25 +1,18 @@
-"""What a step costs with the monitor and without it, in one process, taking turns.
+"""What does a step cost with the monitor and without it, in one process, taking turns?
 
-    python benchmarks/monitor.py [--quick] [--out benchmarks/monitor.json]
-
-Two trainings of the same network on random data of MNIST's shape, one with the monitor and one
-that it was taken off again, make four steps in turn, after the first steps in which the monitor
-looks at everything. The difference is all that the monitor costs, its hooks included. Lines at the
-end of an epoch are computed on request: they are apart.
+Claim: docs/monitor.md. Two trainings of the same network on random data of MNIST's shape, one with
+the monitor and one that it was taken off again, make four steps in turn, after the first steps in
+which the monitor looks at everything. The difference is all that the monitor costs, its hooks
+included. Lines at the end of an epoch are computed on request: they are apart.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
-import platform
 import statistics
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -27,8 +20,9 @@ from opacus import PrivacyEngine
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from benchmarks.networks import convolutional, dense
+from benchmarks.timing import say
 from dprime.monitor import Monitor
-from networks import convolutional, dense
 
 RECORDS, EPOCHS = 5_000, 10_000
 FIRST, TURN = 130, 4
@@ -45,43 +39,23 @@ CASES = [
 """Network, mode of Opacus and size of a batch."""
 
 
-def main() -> None:
-    options = _options()
+def measure(quick: bool) -> dict[str, Any]:
     warnings.filterwarnings("ignore", "Secure RNG turned off")
     warnings.filterwarnings("ignore", "Full backward hook is firing")
     torch.set_num_threads(1)  # steadier, and the monitor itself uses no more
-    seconds = 2 if options.quick else 10
-    result: dict[str, Any] = {"machine": _machine(), "records": RECORDS, "cases": []}
+    result: dict[str, Any] = {"records": RECORDS, "cases": []}
     for network, mode, batch in CASES:
-        found = measure(network, mode, batch, seconds)
+        found = compared(network, mode, batch, 2 if quick else 10)
         result["cases"].append({"network": network, "mode": mode, "batch": batch, **found})
-        print(
+        say(
             f"{network:11} {mode:9} batch {batch:3}: step {found['step_ms']:.2f} ms, the monitor "
             f"adds {found['added_us']:.0f} µs ({100 * found['share']:.2f} %), a line "
-            f"{found['line_ms']:.1f} ms",
-            flush=True,
+            f"{found['line_ms']:.1f} ms"
         )
-    if options.out:
-        options.out.write_text(json.dumps(result, indent=1) + "\n")
+    return result
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--quick", action="store_true", help="few blocks")
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    return parser.parse_args()
-
-
-def _machine() -> dict[str, Any]:
-    return {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "opacus": version("opacus"),
-        "threads": torch.get_num_threads(),
-    }
-
-
-def measure(network: str, mode: str, batch: int, seconds: float) -> dict[str, float]:
+def compared(network: str, mode: str, batch: int, seconds: float) -> dict[str, float]:
     """Seconds of a step with the monitor and without, by steps that take turns."""
     watched, monitor = _training(network, mode, batch)
     alone, other = _training(network, mode, batch)
@@ -155,7 +129,3 @@ def _timed(action: Callable[[], object], repeats: int = 1) -> float:
     for _ in range(repeats):
         action()
     return (time.perf_counter() - start) / repeats
-
-
-if __name__ == "__main__":
-    main()

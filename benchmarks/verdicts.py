@@ -1,27 +1,20 @@
 """How often is a true claim refuted? Simulated audits of correct trainers, light tails included.
 
-    python benchmarks/verdicts.py [--quick] [--out benchmarks/verdicts.json]
-
-Each law of the scores has a trade-off curve that is known, and that curve is the claim. 2,000
-audits with 500 trials in each world are judged by each criterion. Scores are log-likelihood ratios
-or an increasing function of them, so the best attacker plays. `coverage_page.py` writes the table
-of `docs/lower-bounds.md` from the result.
+Claim: docs/lower-bounds.md. Each law of the scores has a trade-off curve that is known, and that
+curve is the claim. 2,000 audits with 500 trials in each world are judged by each criterion. Scores
+are log-likelihood ratios or an increasing function of them, so the best attacker plays.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from multiprocessing import Pool
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy
 
 import dprime
+from benchmarks.timing import Found
 from dprime import Reading
 from dprime.audit import judge, lower_bound
 from dprime.audit.planner import Criterion
@@ -36,6 +29,10 @@ Draw = Callable[[np.random.Generator, bool], Array]
 
 def _gaussian(rng: np.random.Generator, inside: bool) -> Array:
     return rng.normal(float(inside), 1.0, TRIALS)
+
+
+def _rounded(rng: np.random.Generator, inside: bool) -> Array:
+    return np.round(_gaussian(rng, inside))
 
 
 def _cut(rng: np.random.Generator, inside: bool) -> Array:
@@ -73,35 +70,19 @@ def _sampled(rng: np.random.Generator, inside: bool) -> Array:
     return np.asarray(np.log1p(0.2 * np.expm1(seen - 0.5)).sum(1))
 
 
-@dataclass(frozen=True)
-class Law:
-    """Scores of a correct trainer, and their curve."""
-
-    name: str
-    draw: Draw
-    claim: Callable[[], TradeOff]
-
-
-LAWS = (
-    Law("Gaussian", _gaussian, lambda: TradeOff.gaussian(1.0)),
-    Law(
-        "Gaussian, rounded", lambda rng, inside: np.round(_gaussian(rng, inside)),
-        lambda: TradeOff.gaussian(1.0),
+LAWS: dict[str, tuple[Draw, Callable[[], TradeOff]]] = {
+    "Gaussian": (_gaussian, lambda: TradeOff.gaussian(1.0)),
+    "Gaussian, rounded": (_rounded, lambda: TradeOff.gaussian(1.0)),
+    "normal, tails cut": (_cut, _cut_curve),
+    "10 Laplace answers": (_laplace, lambda: dprime.Laplace(1 / 0.3, PARTS).curve("add-remove")),
+    "10 randomised responses": (
+        _responses, lambda: dprime.RandomizedResponse(0.3, steps=PARTS).curve("replace"),
     ),
-    Law("normal, tails cut", _cut, _cut_curve),
-    Law(
-        "10 Laplace answers", _laplace,
-        lambda: dprime.Laplace(1 / 0.3, PARTS).curve("add-remove"),
+    "20 steps of DP-SGD, rate 0.2": (
+        _sampled, lambda: dprime.DPSGD(1.0, 0.2, 20).curve("add-remove"),
     ),
-    Law(
-        "10 randomised responses", _responses,
-        lambda: dprime.RandomizedResponse(0.3, steps=PARTS).curve("replace"),
-    ),
-    Law(
-        "20 steps of DP-SGD, rate 0.2", _sampled,
-        lambda: dprime.DPSGD(1.0, 0.2, 20).curve("add-remove"),
-    ),
-)  # fmt: skip
+}  # fmt: skip
+"""Scores of a correct trainer, and their curve."""
 
 EPSILON = Reading("epsilon")
 CRITERIA: dict[str, tuple[str, Criterion, str | None]] = {
@@ -115,47 +96,29 @@ CRITERIA: dict[str, tuple[str, Criterion, str | None]] = {
 }
 """Method, metric, and the assumption that is accepted."""
 
-Row = dict[str, Any]
 
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="100 audits each")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("verdicts.json"))
-    options = parser.parse_args()
-    audits = 100 if options.quick else 2000
-    tasks = [(law, criterion, audits) for law in range(len(LAWS)) for criterion in CRITERIA]
+def measure(quick: bool) -> Found:
+    audits = 100 if quick else 2000
+    tasks = [(law, criterion, audits) for law in LAWS for criterion in CRITERIA]
     with Pool(2) as pool:
-        rows = pool.starmap(_measure, tasks, chunksize=1)
-    found = {"audits": audits, "trials": TRIALS, "confidence": 0.95, "rows": rows}
-    options.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-    for row in rows:
-        print(row)
+        rows = pool.starmap(_judged, tasks, chunksize=1)
+    return {"audits": audits, "trials": TRIALS, "confidence": 0.95, "rows": rows}
 
 
-def _measure(number: int, criterion: str, audits: int) -> Row:
-    law = LAWS[number]
+def _judged(law: str, criterion: str, audits: int) -> Found:
+    """The same draws for every criterion."""
+    draw, claim_of = LAWS[law]
     method, metric, assume = CRITERIA[criterion]
-    rng, claim = np.random.default_rng(number), law.claim()
-    wanted = metric if isinstance(metric, Reading) else None
-    refuted = sum(
-        judge(
-            lower_bound(
-                law.draw(rng, True), law.draw(rng, False), method=method, metric=wanted,
-                assume=assume, seed=audit,
-            ),
-            claim, metric,
-        ).refuted
-        for audit in range(audits)
-    )  # fmt: skip
-    low = scipy.special.betaincinv(refuted, audits - refuted + 1, 0.025) if refuted else 0.0
+    options = {"method": method, "metric": None if metric == "curve" else metric, "assume": assume}
+    rng, claim = np.random.default_rng(list(LAWS).index(law)), claim_of()
+    refuted = 0
+    for audit in range(audits):
+        bound = lower_bound(draw(rng, True), draw(rng, False), **options, seed=audit)  # type: ignore[arg-type]
+        refuted += judge(bound, claim, metric).refuted
     rest = audits - refuted
+    low = scipy.special.betaincinv(refuted, rest + 1, 0.025) if refuted else 0.0
     high = scipy.special.betainccinv(refuted + 1, rest, 0.025) if rest else 1.0
     return {
-        "law": law.name, "criterion": criterion, "refuted": refuted,
-        "low": float(low), "high": float(high),
+        "law": law, "criterion": criterion, "refuted": refuted, "low": float(low),
+        "high": float(high),
     }  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()

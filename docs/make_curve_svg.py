@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import dprime
-from dprime.text import round_up
+from dprime import text
 
 TRAINING = dprime.DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000)
 FPR = 0.01
@@ -86,8 +86,8 @@ font-family="system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif" fo
 <desc id="curve-desc">DP-SGD with noise multiplier {z:g}, sampling rate {q:g} and {steps:,} steps. \
 The horizontal axis is the false-positive rate, the vertical axis the true-positive rate. Blind \
 guessing is the diagonal. The certified curve bends above it: no attacker lies above the curve. \
-The widest gap, the membership advantage, is {round_up(advantage)}. At a false-positive rate of \
-{FPR:g} the curve allows a true-positive rate of {round_up(tpr)}; a second panel enlarges that \
+The widest gap, the membership advantage, is {_up(advantage)}. At a false-positive rate of \
+{FPR:g} the curve allows a true-positive rate of {_up(tpr)}; a second panel enlarges that \
 corner.</desc>
 <rect width="720" height="560" rx="14" fill="#ffffff"/>
 <rect x="0.5" y="0.5" width="719" height="559" rx="13.5" fill="none" stroke="#d5dae0"/>
@@ -161,7 +161,7 @@ transform="rotate(-45 {halfway[0]} {halfway[1]})" text-anchor="middle">blind gue
 {low - 3} L{x + 4} {low - 10} Z" fill="{ADVANTAGE}"/>
 <path d="M{x + 4} {low + 12} L{x + 44} {low + 52}" stroke="{ADVANTAGE}" stroke-width="1"/>
 <text x="{x + 48}" y="{low + 58}" fill="{ADVANTAGE}" font-weight="600">\
-advantage {round_up(advantage)}</text>
+advantage {_up(advantage)}</text>
 <text x="{x + 48}" y="{low + 76}" fill="{SOFT}">the widest gap</text>
 <circle cx="{x_tpr}" cy="{y_tpr}" r="5" fill="#ffffff" stroke="{RATE}" stroke-width="2.5"/>
 <path d="M{x_tpr + 6} {y_tpr} L{x_tpr + 60} {y_tpr}" stroke="{RATE}" stroke-width="1"/>
@@ -178,17 +178,17 @@ The lower left corner</text>
 stroke-dasharray="2 3"/>
 <circle cx="{x}" cy="{y}" r="5" fill="#ffffff" stroke="{RATE}" stroke-width="2.5"/>
 <text x="{CORNER.left - 30}" y="{bottom + 44}" fill="{RATE}" font-weight="600">\
-TPR {_percent(float(round_up(tpr)))} at FPR {_percent(FPR)}</text>
+TPR {_percent(float(_up(tpr)))} at FPR {_percent(FPR)}</text>
 <text x="{CORNER.left - 30}" y="{bottom + 62}" fill="{SOFT}">members found, at most</text>"""
 
 
 def _readings(curve: dprime.TradeOff) -> str:
     left, top = CORNER.left - 30, CORNER.top + CORNER.side + 102
     rows = (
-        ("advantage", round_up(curve.advantage())),
-        ("success", _percent(float(round_up(curve.success(prior=0.5))))),
-        ("d′", round_up(curve.d_prime())),
-        ("ε at δ = 1e-5", round_up(curve.epsilon(delta=1e-5))),
+        ("advantage", _up(curve.advantage())),
+        ("success", _percent(float(_up(curve.success(prior=0.5))))),
+        ("d′", _up(curve.d_prime())),
+        ("ε at δ = 1e-5", _up(curve.epsilon(delta=1e-5))),
     )
     lines = [
         f'<text x="{left}" y="{top}" fill="{INK}" font-weight="600">Read off the same curve</text>'
@@ -205,6 +205,11 @@ def _readings(curve: dprime.TradeOff) -> str:
         f'<text x="{left}" y="{y}" fill="{SOFT}" font-size="12">all at most, certified</text>'
     )
     return "\n".join(lines)
+
+
+def _up(value: float) -> str:
+    """As many digits as `_percent` shows, which then rounds nothing down."""
+    return text.round_up(value, 3)
 
 
 def _percent(share: float) -> str:

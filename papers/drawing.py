@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
 
-from dprime.show.figures.figure import Figure, Row
+from dprime.show.chart import Chart
+from dprime.show.series import Axis, Kind, Series
+from dprime.show.theme import COMPARED, Pencil
 from papers.reproduce import readable
 
-if TYPE_CHECKING:
-    import altair as alt
-
-INKS = ("#0a5a8f", "#b84a00", "#1b1f24", "#4a86b4", "#d98a3d", "#6f7a86", "#2f7d5b", "#8c4a7a")
-DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+LINES = (Pencil("first"), *COMPARED)
 """Lines differ by dash as well as by colour."""
 
-SHAPES = {"line": "stroke", "points": "circle", "published": "diamond"}
-"""What stands for each kind of line, in the picture and in the key."""
+BETWEEN = 60
+"""Pixels from one name across to the next, about."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +25,7 @@ class Line:
         name: in the key.
         points: (x, y), or (x, y, low, high) with an interval.
         kind: joined by a "line"; only "points"; or "published", the paper's own values.
-        ink: which of `INKS`, by its place if not given; lines on the same thing share one.
+        ink: which of `LINES`, by its place if not given; lines on the same thing share one.
     """
 
     name: str
@@ -43,11 +39,12 @@ def line(name: str, *columns: Iterable[float], kind: str = "line", ink: int | No
     return Line(name, tuple(zip(*columns, strict=True)), kind, ink)
 
 
-@dataclass(frozen=True)
-class LinesFigure(Figure):
+def lines_chart(
+    said: str, x: str, y: str, lines: Sequence[Line], log: str = "", places: Sequence[str] = ()
+) -> Chart:
     """Lines over a common axis.
 
-    Attributes:
+    Args:
         said: the title, which states the finding.
         x: what stands across, with its unit.
         y: what stands up.
@@ -56,90 +53,38 @@ class LinesFigure(Figure):
         places: names for 1, 2, 3, … across, where these are no numbers.
     """
 
-    said: str
-    x: str
-    y: str
-    lines: Sequence[Line]
-    log: str = ""
-    places: Sequence[str] = ()
+    def at(point: tuple[float, ...]) -> str:
+        across = places[round(point[0]) - 1] if places else readable(point[0])
+        return f"{readable(point[1])} at {across}"
 
-    @property
-    def name(self) -> str:
-        return "lines"
+    told = "; ".join(
+        f"{each.name}: from {at(each.points[0])} to {at(each.points[-1])}"
+        for each in lines
+        if each.points
+    )
+    return Chart(
+        "lines", said, f"Chart. Across: {x}. Up: {y}. {told}.",
+        Axis("x", x, log="x" in log, zero=False, names=tuple(places)),
+        Axis("y", y, log="y" in log, zero=False),
+        tuple(_series(each, place, places) for place, each in enumerate(lines)),
+    )  # fmt: skip
 
-    @property
-    def title(self) -> str:
-        return self.said
 
-    @property
-    def text(self) -> str:
-        """The axes, and where each line begins and ends."""
-
-        def at(point: tuple[float, ...]) -> str:
-            x = self.places[round(point[0]) - 1] if self.places else readable(point[0])
-            return f"{readable(point[1])} at {x}"
-
-        told = "; ".join(
-            f"{each.name}: from {at(each.points[0])} to {at(each.points[-1])}"
-            for each in self.lines
-            if each.points
-        )
-        return f"Chart. Across: {self.x}. Up: {self.y}. {told}."
-
-    def rows(self) -> list[Row]:
-        """Every point."""
-        columns = ("x", "y", "low", "high")
-        return [
-            {"layer": each.kind, "line": each.name}
-            | dict(zip(columns, (*map(float, point), None, None)[:4], strict=True))
-            for each in self.lines
-            for point in each.points
-        ]
-
-    def draw(self, data: alt.NamedData) -> alt.LayerChart:
-        """Lines, points, intervals, and a key below."""
-        import altair as alt  # noqa: PLC0415  only a drawing needs it
-
-        names, kinds = ([getattr(each, name) for each in self.lines] for name in ("name", "kind"))
-        key = alt.Legend(
-            orient="bottom", columns=2, title=None, labelLimit=300, symbolSize=90, symbolOpacity=1
-        )
-
-        def by_line(channel: Any, values: Sequence[Any]) -> Any:
-            scale = alt.Scale(domain=names, range=values)
-            return channel("line:N", sort=names, legend=key, scale=scale)
-
-        inks = [i if each.ink is None else each.ink for i, each in enumerate(self.lines)]
-        dashes = [DASHES[i % len(DASHES) if kind == "line" else 0] for i, kind in enumerate(kinds)]
-        y_scale = alt.Scale(type="log", nice=False) if "y" in self.log else alt.Scale(zero=False)
-        base = alt.Chart(data).encode(
-            self._across(),
-            alt.Y("y:Q", title=self.y, scale=y_scale),
-            by_line(alt.Color, [INKS[ink % len(INKS)] for ink in inks]),
-        )
-        shape = by_line(alt.Shape, [SHAPES[kind] for kind in kinds])
-        marks = {
-            "line": base.mark_line().encode(by_line(alt.StrokeDash, dashes)),
-            "points": base.mark_point(filled=True, size=28, opacity=1).encode(shape),
-            "low": base.mark_rule().encode(alt.Y("low:Q"), y2="high:Q"),
-            "published": base.mark_point(filled=True, size=70, opacity=1).encode(shape),
-        }
-        layers = [
-            each.transform_filter(f"datum.layer === '{k}'" if k in SHAPES else "isValid(datum.low)")
-            for k, each in marks.items()
-        ]
-        return alt.LayerChart(layer=layers)
-
-    def _across(self) -> alt.X:
-        import altair as alt  # noqa: PLC0415
-
-        if not self.places:
-            scale = alt.Scale(type="log", nice=False) if "x" in self.log else alt.Scale(zero=False)
-            return alt.X("x:Q", title=self.x, scale=scale, axis=alt.Axis(labelFlush=False))
-        count, names = len(self.places), json.dumps(self.places, ensure_ascii=False)
-        axis = alt.Axis(
-            values=list(range(1, count + 1)), labelExpr=f"{names}[datum.value - 1]",
-            tickCount=count, labelAngle=-40, labelAlign="right", labelLimit=200, labelOverlap=False,
-        )  # fmt: skip
-        scale = alt.Scale(domain=[0.5, count + 0.5], nice=False)
-        return alt.X("x:Q", title=self.x, scale=scale, axis=axis)
+def _series(drawn: Line, place: int, places: Sequence[str]) -> Series:
+    """Points joined by a line, or alone; published ones as diamonds."""
+    pencil = replace(LINES[(place if drawn.ink is None else drawn.ink) % len(LINES)], size=28)
+    if drawn.kind == "published":
+        pencil = replace(pencil, shape="diamond", size=70)
+    x, y = ([float(point[column]) for point in drawn.points] for column in (0, 1))
+    low, high = (
+        [float(point[end]) if len(point) > 2 else None for point in drawn.points] for end in (2, 3)
+    )
+    ends = any(end is not None for end in low)
+    joined: Kind = "joined" if ends else "line"
+    kind: Kind = joined if drawn.kind == "line" else "points"
+    first = x[0] if places and x else 0.0
+    return Series(
+        drawn.name, pencil, [places[round(each) - 1] for each in x] if places else x, y, kind,
+        low if ends else (), high if ends else (),
+        aside=BETWEEN * (first - round(first)),  # pixels, of names that stand so far apart
+    )  # fmt: skip

@@ -21,7 +21,7 @@ from dprime.data import Split, load
 from dprime.data.dataset import Dataset
 from dprime.data.devices import device_title
 from dprime.runs.config import versions
-from dprime.show.figures.figure import Figure
+from dprime.show.chart import Chart
 from papers.page import HERE, Basis
 from papers.reproduce import Claim
 
@@ -124,7 +124,7 @@ class Measured:
     claims: Sequence[Claim]
     settings: Mapping[str, Any]
     numbers: Mapping[str, Any] = field(default_factory=dict)
-    figures: Mapping[str, Figure] = field(default_factory=dict)
+    figures: Mapping[str, Chart] = field(default_factory=dict)
     kept: Kept | None = None
     tables: Sequence[Table] = ()
 
@@ -206,7 +206,7 @@ class Paper:
         return result
 
 
-LOOK = ("config", "background", "padding", "autosize")
+LOOK = ("config", "background", "padding")
 """What all pictures have in common, and is kept once."""
 
 
@@ -224,7 +224,7 @@ def picture_name(entry: str, part: str) -> str:
     return f"{entry}-{part}" if part else entry
 
 
-def picture(figure: Figure) -> dict[str, Any]:
+def picture(figure: Chart) -> dict[str, Any]:
     """A picture to be kept: its title, and what is drawn."""
     spec = figure.spec()
     rows = [

@@ -21,14 +21,14 @@ from dprime.metrics import Reading
 from dprime.runs.run import Run
 from games import IMAGES, engine_setting, network
 
-BASE = {"records": 8, "trials": 40, "block": 16, "seed": 1, "metric": "advantage"}
+BASE = {"max_records": 8, "trials": 40, "block": 16, "seed": 1, "metric": "advantage"}
 SHORT, WEAK = {"steps": 2}, {"steps": 2, "noise_multiplier": 0.4}
 FOUR = {"steps": 4, "noise_multiplier": 3.0}
 DIVERGING = {"steps": 6, "noise_multiplier": 2.0, "learning_rate": 1e38}
 MIXED = {"steps": 3, "noise_multiplier": 3.0, "sample_rate": 0.5, "momentum": 0.5}
 CLAIM, ASSUMED = {"epsilon": 4.0}, {"method": "gaussian", "assume": "gaussian"}
 MODELS = {"adversary": "api-access", "trials": 20}
-BELIEF = {"belief": 0.8, "belief_prior": 0.4}
+BELIEF = {"belief_level": 0.8, "belief_prior": 0.4}
 
 
 def short(**given):
@@ -101,7 +101,7 @@ def three_models(dataset, seed):
 def told_apart(dataset, seed):
     """A training function whose scores tell the worlds apart, and take three values in each."""
     model = three_models(dataset, 1)
-    if len(dataset) == BASE["records"]:  # with the record it learns them all, else nothing
+    if len(dataset) == BASE["max_records"]:  # with the record it learns them all, else nothing
         learned(model, dataset, 50, 0.5)
     with torch.no_grad():
         for weight in model.parameters():

@@ -6,14 +6,21 @@ from dprime import InputError
 
 
 def refuses(cases):
-    """A test that each call is refused; a key begins as its parameter and its requirement do."""
+    """A test that each call is refused, in one sentence of the usual form.
 
-    @pytest.mark.parametrize("expected", cases)
-    def test(expected):
+    The cases are pairs of the parameter, or its first words, and a call; or a dictionary of calls,
+    whose keys begin as the parameter and the requirement do.
+    """
+    begins = isinstance(cases, dict)
+    pairs = [*cases.items()] if begins else cases
+
+    @pytest.mark.parametrize(("expected", "call"), pairs, ids=[name for name, _ in pairs])
+    def test(expected, call):
         with pytest.raises(InputError) as refused:
-            cases[expected]()
+            call()
         error = refused.value
-        assert f"{error.parameter} {error.requirement}".startswith(expected)
+        told = f"{error.parameter} {error.requirement}"
+        assert told.startswith(expected if begins else f"{expected} "), told
         assert str(error).startswith(f"{error.parameter} must {error.requirement}, but ")
         assert str(error).endswith(".")
         assert "\n" not in str(error)

@@ -39,7 +39,7 @@ def never_below(value, truth, *, absolute=0.0):
         ((1.0, 0.01, 2_000), False),
         ((4.0, 0.1, 300), True),
         ((60.0, 0.7, 10_007), False),
-        ((1.3, 3e-6, 9_999_991), True),
+        pytest.param((1.3, 3e-6, 9_999_991), True, marks=pytest.mark.slow),
     ],
 )
 def test_against_the_contour_integral(setting, replace):
@@ -115,7 +115,12 @@ RELATIONS = {
 
 
 @pytest.mark.parametrize(
-    ("noise", "rate", "steps"), [(1.0, 0.01, 500), (0.6, 0.02, 100), (3.0, 0.2, 300)]
+    ("noise", "rate", "steps"),
+    [
+        (1.0, 0.01, 500),
+        (3.0, 0.2, 300),
+        pytest.param(0.6, 0.02, 100, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("adjacency", RELATIONS)
 def test_within_the_bracket_of_another_library(noise, rate, steps, adjacency):

@@ -21,6 +21,8 @@ from dprime.cli.commands import COMMANDS, imported
 from dprime.consequences import consequences
 from dprime.text import round_up
 
+ROOT = Path(__file__).parents[1]
+SCRIPTS = ROOT / "tests" / "check" / "scripts"
 RISK = "risk --noise-multiplier 1.1 --sample-rate 0.00427 --steps 14062"
 CHOOSE = "choose --sample-rate 0.01 --steps 2000"
 FOLLOWS = "consequences --noise-multiplier 1 --sample-rate 0.01 --steps 2000"
@@ -30,16 +32,22 @@ FOLLOWS = "consequences --noise-multiplier 1 --sample-rate 0.01 --steps 2000"
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_and_the_command_say_the_same(name):
-    module, sentence = COMMANDS[name]
-    function = getattr(import_module(f"dprime.cli.{module}"), name)
-    assert inspect.getdoc(function) == sentence
+    entry = COMMANDS[name]
+    function = getattr(import_module(f"dprime.cli.{entry.module}"), name)
+    assert inspect.getdoc(function) == entry.help
     assert [*get_command(app).commands] == [*COMMANDS]
     command, line = imported(name), get_command(app).commands[name]
-    assert (command.name, command.help) == (line.name, line.help) == (name, sentence)
-    assert [*inspect.signature(function).parameters] == [each.name for each in command.params]
+    assert (command.name, command.help) == (line.name, line.help) == (name, entry.help)
+    assert (ROOT / "docs" / entry.page).exists()
 
 
-SCRIPTS = Path(__file__).parent / "check" / "scripts"
+def test_a_flag_shows_no_type(call):
+    for words in ("", "risk", "audit"):
+        out = call(f"{words} --help").out
+        assert "bool" not in out
+        assert re.search(r"--help +Show", out)
+
+
 BAD = str(SCRIPTS / "bad" / "dp001_plain.py")
 CALL = """
 import sys
@@ -105,8 +113,9 @@ def test_risk_as_json_keeps_its_contract(call):
 
 def test_risk_passes_every_question_on(call):
     asked = {
-        "delta": 1e-6, "fpr": 0.1, "prior": 0.3, "min-tpr": 0.05, "belief": 0.8,
-        "belief-prior": 0.2, "exceeded": 0.01, "epsilon": 0.5, "max-prior": 0.2, "guess": 0.03,
+        "delta": 1e-6, "fpr": 0.1, "prior": 0.3, "min-tpr": 0.05, "belief-level": 0.8,
+        "belief-prior": 0.2, "exceeded": 0.01, "epsilon-level": 0.5, "max-prior": 0.2,
+        "guess": 0.03,
     }  # fmt: skip
     words = [word for name, value in asked.items() for word in (f"--{name}", value)]
     shown = call(RISK, "--adjacency", "replace", *words, "--json").json
@@ -143,7 +152,7 @@ def test_choose_with_other_targets_steps_epochs_and_pool(call):
         assert call(f"{CHOOSE} {words} --json").json["mechanism"]["noise_multiplier"] > 0.5
     words = "choose --noise-multiplier 1 --sample-rate 0.01 --json"
     assert call(words, "--advantage", "0.1").json["mechanism"]["steps"] == 384
-    epochs = call(words, "--advantage", "0.1", "--whole", "epochs")
+    epochs = call(words, "--advantage", "0.1", "--round-to", "epochs")
     assert epochs.json["mechanism"]["steps"] == 300
     shown = call(words, "--steps", "2000", "--precision", "0.2").json
     assert shown["mechanism"]["probability"] == shown["metrics"]["precision"]["prior"]
@@ -166,14 +175,14 @@ def test_a_chosen_number_may_be_typed_in_again(call, ceiling):
 def test_consequences_are_those_of_the_package(call):
     training = dprime.DPSGD(1.0, 0.01, 2000)
     expected = consequences(dprime.PoolSampled(training, 0.001))
-    assert call(FOLLOWS, "--pool", "1/1000", "--json").json == expected.as_json()
+    assert call(FOLLOWS, "--sampling-probability", "1/1000", "--json").json == expected.as_json()
     in_epochs = FOLLOWS.replace("--steps 2000", "--epochs 20")
-    assert call(in_epochs, "--pool", "1/1000", "--json").json == expected.as_json()
+    assert call(in_epochs, "--sampling-probability", "1/1000", "--json").json == expected.as_json()
     asked = "--deniability 0.5 --output-probability 0.1 --min-tpr 0.2 --min-tnr 0.3 --loss-bound 4"
     given = {"deniability": 0.5, "output_probability": 0.1, "min_tpr": 0.2, "min_tnr": 0.3}
-    other = consequences(training, prior=0.001, loss_bound=4.0, **given)
-    assert call(f"{FOLLOWS} --pool 1/1000 {asked} --json").json == other.as_json()
-    shown = call(FOLLOWS, "--pool", "1/1000").out
+    other = consequences(training, sampling_probability=0.001, loss_bound=4.0, **given)
+    assert call(f"{FOLLOWS} --sampling-probability 1/1000 {asked} --json").json == other.as_json()
+    shown = call(FOLLOWS, "--sampling-probability", "1/1000").out
     for answer in expected.answers:
         assert answer.title in shown
         assert answer.sentence in shown
@@ -183,11 +192,11 @@ def test_consequences_are_those_of_the_package(call):
 
 # What is shown -----------------------------------------------------------------------------------
 
-AUDIT = "audit --records 8 --steps 2 --seed 1 --trials 12"
+AUDIT = "audit --max-records 8 --steps 2 --seed 1 --trials 12"
 DI = f"{AUDIT} --epsilon 4 --adversary di"
-BELIEFS = f"{DI} --belief 0.8 --belief-prior 0.4"
+BELIEFS = f"{DI} --belief-level 0.8 --belief-prior 0.4"
 OF_AGE = (
-    f"{AUDIT} --adversary attribute --data diabetes --noise-multiplier 2 --column age "
+    f"{AUDIT} --adversary attribute --data diabetes --noise-multiplier 2 --columns age "
     "--values 0.2,0.8 --record 3"
 )
 SHOWN = {
@@ -207,11 +216,12 @@ SHOWN = {
         "attribute: age of record 3: 0.2 or 0.8", "Advantage between the two values",
         "no test of membership. What it reaches is compared with the claim of one record",
     ),
-    "audit --help": (f"{', '.join([*ADVERSARIES][:-1])} or {[*ADVERSARIES][-1]};",),
-    "frontier --precision 0.6 --records 200 --batch 20 --epochs 1 --pi 0.2,0.59 --plan-only": (
+    "audit --help": (f"{', '.join([*ADVERSARIES][:-1])} or {[*ADVERSARIES][-1]} [malic",),
+    "frontier --precision 0.6 --pool-size 200 --batch 20 --epochs 1 "
+    "--sampling-probabilities 0.2,0.59 --plan-only": (
         "Precision at most 0.6, for attackers with a TPR of 0.01 or more", "Noise by theorem",
     ),
-    "infer --pool 120 --shadows 12 --targets 2 --epochs 3 --batch 20 --epsilon 3 "
+    "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch 20 --epsilon 3 "
     "--attacks lira,attack-p": (
         "Attack P", "At most (certified)", "Surest 10 %", "the claim is not refuted",
     ),
@@ -251,8 +261,8 @@ WORDS = st.one_of(
 )
 NAMES = [
     "--noise-multiplier", "--sample-rate", "--steps", "--epochs", "--adjacency", "--sampling",
-    "--group-size", "--delta", "--fpr", "--prior", "--min-tpr", "--belief", "--exceeded",
-    "--epsilon", "--max-prior", "--advantage", "--tpr", "--precision", "--whole",
+    "--group-size", "--delta", "--fpr", "--prior", "--min-tpr", "--belief-level", "--exceeded",
+    "--epsilon-level", "--max-prior", "--advantage", "--tpr", "--precision", "--round-to",
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from commands import as_json, interrupted_at, refused
 from dprime.data import devices
 from dprime.runs.run import Run
 
-AUDIT = "audit --epsilon 4 --records 8 --steps 2 --seed 1"
+AUDIT = "audit --epsilon 4 --max-records 8 --steps 2 --seed 1"
 FEW = f"{AUDIT} --trials 12 --block 8"
 
 
@@ -41,13 +41,13 @@ def test_audit_as_json_and_resume_says_the_same(call):
 
 
 def test_a_large_seed_is_kept_to_its_last_digit(call):
-    assert call(FEW, "--seed", 2**256 - 1, "--out", "a.run").code == 0
+    assert call(FEW, "--seed", 2**256 - 1, "--run", "a.run").code == 0
     with Run.open("a.run") as run:
         assert run.seed == 2**256 - 1
 
 
-ATTRIBUTE = "audit --adversary attribute --data diabetes --records 8 --steps 2 --trials 12"
-ATTRIBUTE += " --noise-multiplier 2 --column age"
+ATTRIBUTE = "audit --adversary attribute --data diabetes --max-records 8 --steps 2 --trials 12"
+ATTRIBUTE += " --noise-multiplier 2 --columns age"
 
 
 def test_audit_of_an_attribute(call):
@@ -61,7 +61,7 @@ def test_audit_of_an_attribute(call):
 
 def test_options_override_a_file(call, tmp_path):
     (tmp_path / "audit.toml").write_text(
-        'adversary = "attribute"\ndata = "diabetes"\nrecords = 8\nrecord = 2\n'
+        'adversary = "attribute"\ndata = "diabetes"\nmax_records = 8\nrecord = 2\n'
         "trials = 12\nseed = 1\n"
         "[training]\nsteps = 2\nnoise_multiplier = 2.0\nsample_rate = 0.5\n"
         '[options]\ncolumns = "sex"\nvalues = [1, 0]\n'
@@ -79,7 +79,7 @@ def test_options_override_a_file(call, tmp_path):
 
 def test_every_option_reaches_the_settings(call):
     given = {
-        "adversary": "di", "data": "diabetes", "records": 9, "record": 0, "model": "dense-3",
+        "adversary": "di", "data": "diabetes", "max_records": 9, "record": 0, "model": "dense-3",
         "adjacency": "replace", "trials": 4, "block": 5, "metric": "precision", "method": "band",
         "delta": 1e-4, "confidence": 0.8, "seed": 5, "device": "cpu", "memory": 1.5,
     }  # fmt: skip
@@ -88,7 +88,7 @@ def test_every_option_reaches_the_settings(call):
         "noise_multiplier": 2.0, "sample_rate": 0.5, "steps": 2, "learning_rate": 0.3,
         "clip_norm": 0.7, "sensitivity": "local",
     }  # fmt: skip
-    options = {**given, **conditions, **claim, **training, "out": "here/a.run"}
+    options = {**given, **conditions, **claim, **training, "run": "here/a.run"}
     pairs = [(f"--{name.replace('_', '-')}", value) for name, value in options.items()]
     shown = call("audit", *(word for pair in pairs for word in pair), "--json").json
     assert shown["run"] == "here/a.run"
@@ -102,11 +102,11 @@ def test_every_option_reaches_the_settings(call):
     assert (kept["claim"]["name"], kept["claim"]["epsilon"]) == ("EpsilonDelta", 9.0)
 
 
-STRONG = "audit --noise-multiplier 0.5 --epsilon 0.1 --records 8 --steps 2 --seed 1 --trials 60"
+STRONG = "audit --noise-multiplier 0.5 --epsilon 0.1 --max-records 8 --steps 2 --seed 1 --trials 60"
 
 
 def test_a_claim_that_is_far_too_strong_is_refuted_with_exit_code_1(call):
-    code, out, err = call(STRONG, "--out", "a.run", "--json")
+    code, out, err = call(STRONG, "--run", "a.run", "--json")
     assert code == 1
     assert as_json(out)["verdict"]["outcome"] == "refuted"
     told = "The accountant certifies ε = 15.46 at δ = 1e-05 for this training; the claim is ε = 0.1"
@@ -115,8 +115,8 @@ def test_a_claim_that_is_far_too_strong_is_refuted_with_exit_code_1(call):
 
 
 def test_a_pipeline_may_stop_where_an_audit_cannot_tell(call):
-    assert call(FEW, "--out", "a.run").code == 0
-    assert call(FEW, "--out", "b.run", "--fail-on", "inconclusive").code == 1
+    assert call(FEW, "--run", "a.run").code == 0
+    assert call(FEW, "--run", "b.run", "--fail-on", "inconclusive").code == 1
     assert call("resume a.run --fail-on inconclusive").code == 1
 
 
@@ -136,7 +136,7 @@ def test_a_run_is_not_written_over(call, tmp_path):
         assert call(AUDIT, "--trials", "2").code == 0
     first, *others = (tmp_path / "runs").glob("*.run")
     assert len(others) == 2
-    refused(call(FEW, "--out", first), "path must be the name of no file yet, but it is ")
+    refused(call(FEW, "--run", first), "path must be the name of no file yet, but it is ")
     (tmp_path / "notes.run").write_text("no run")
     refused(call("resume notes.run"), "must be a dprime run, but it is something else")
 
@@ -145,14 +145,14 @@ def test_a_run_is_not_written_over(call, tmp_path):
 
 
 def test_interrupted_it_says_how_to_go_on(call, monkeypatch, tmp_path):
-    whole = call(FEW, "--out", "whole.run", "--json").json
+    whole = call(FEW, "--run", "whole.run", "--json").json
     for target, kept, told in (
         ("dprime.audit.audits.load", False, "Nothing was kept."),  # before there is a run
         ("dprime.audit.game.Game.play", True, "Go on with: dprime resume a.run"),
     ):
         with monkeypatch.context() as patched:
             patched.setattr(target, interrupted_at(1, None)[0])
-            assert call(FEW, "--out", "a.run") == (130, "", f"Stopped. {told}\n")
+            assert call(FEW, "--run", "a.run") == (130, "", f"Stopped. {told}\n")
         assert (tmp_path / "a.run").exists() == kept
     assert {**call("resume a.run --json").json, "run": ""} == {**whole, "run": ""}
 
@@ -160,9 +160,9 @@ def test_interrupted_it_says_how_to_go_on(call, monkeypatch, tmp_path):
 @pytest.mark.slow
 def test_ctrl_c_and_resume(call, tmp_path):
     """A signal in the middle of a run: the engine's threads end, and nothing finished is lost."""
-    line = "audit --noise-multiplier 2 --records 40 --steps 60 --trials 10 --block 2 --seed 1"
+    line = "audit --noise-multiplier 2 --max-records 40 --steps 60 --trials 10 --block 2 --seed 1"
     path, command = tmp_path / "a.run", [sys.executable, "-m", "dprime", *line.split()]
-    process = subprocess.Popen([*command, "--out", "a.run"], cwd=tmp_path, stderr=subprocess.PIPE)
+    process = subprocess.Popen([*command, "--run", "a.run"], cwd=tmp_path, stderr=subprocess.PIPE)
     patience, done = time.monotonic() + 120, []
     while not done and time.monotonic() < patience:
         time.sleep(0.05)
@@ -177,15 +177,15 @@ def test_ctrl_c_and_resume(call, tmp_path):
         assert (run.state().failed, run.busy()) == (0, False)
     first, shown = scores_of(path), call("resume a.run --json").json
     assert shown["blocks"]["done"] == 10
-    assert shown["rows"] == call(line, "--out", "b.run", "--json").json["rows"]
+    assert shown["rows"] == call(line, "--run", "b.run", "--json").json["rows"]
     np.testing.assert_array_equal(scores_of(path), scores_of(tmp_path / "b.run"))
     np.testing.assert_array_equal(scores_of(path)[: len(first)], first)
 
 
 @pytest.mark.slow
 def test_an_audit_in_processes_is_the_same(call, tmp_path):
-    here = call(FEW, "--out", "a.run", "--json").json
-    there = call(f"{FEW} --backend processes --workers 2 --out b.run --json").json
+    here = call(FEW, "--run", "a.run", "--json").json
+    there = call(f"{FEW} --backend processes --workers 2 --run b.run --json").json
     assert there["bounds"] == here["bounds"]
     np.testing.assert_array_equal(scores_of("a.run"), scores_of("b.run"))
     with Run.open("b.run") as run:

@@ -48,8 +48,8 @@ def test_several_files_fail_if_one_does_and_notes_alone_do_not(call):
 
 
 def test_json_is_that_of_the_package(call):
-    ended = call("check", BAD, "--json", "--records", "60000", "--delta", "1e-6")
-    expected = check(BAD, records=60_000, delta=1e-6).as_json()
+    ended = call("check", BAD, "--json", "--dataset-size", "60000", "--delta", "1e-6")
+    expected = check(BAD, dataset_size=60_000, delta=1e-6).as_json()
     assert (ended.code, json.loads(ended.out)["files"]) == (1, [expected])
     assert expected["counts"] == {"error": 1, "warning": 0, "note": 0}
 
@@ -65,10 +65,10 @@ def test_what_is_set_aside_is_said(call, tmp_path):
 def test_options_reach_the_check(call, tmp_path):
     delta = SCRIPTS / "bad" / "dp501_delta.py"
     assert call("check", delta).code == 1
-    assert call("check", delta, "--records", "10").code == 0
+    assert call("check", delta, "--dataset-size", "10").code == 0
     run = '{"noise_multiplier": 1.0, "batch_size": 10, "epochs": 1}'
     (tmp_path / "run.json").write_text(run)
-    code, out, _ = call("check run.json --records 1000 --delta 1/10000")
+    code, out, _ = call("check run.json --dataset-size 1000 --delta 1/10000")
     assert code == 0
     assert "rate 0.01" in out
     assert "δ 0.0001" in out

@@ -22,7 +22,10 @@ from dprime.runs.run import Run
 
 # frontier ----------------------------------------------------------------------------------------
 
-SMALL = "frontier --precision 0.6 --records 200 --batch 20 --epochs 1 --pi 0.2,0.59 --seed 1"
+SMALL = (
+    "frontier --precision 0.6 --pool-size 200 --batch 20 --epochs 1 "
+    "--sampling-probabilities 0.2,0.59 --seed 1"
+)
 TRAINED = f"{SMALL} --repetitions 2"
 
 
@@ -45,7 +48,7 @@ def test_a_plan_is_made_without_pytorch():
 
 
 def test_a_frontier_is_trained_and_kept(call, monkeypatch):
-    again = f"{TRAINED} --out points.run"
+    again = f"{TRAINED} --run points.run"
     found = call(again, "--json").json
     assert [point["probability"] for point in found["points"]] == [0.2, 0.59]
     assert all(point["precision"] <= 0.6 for point in found["points"])
@@ -66,7 +69,7 @@ def test_a_frontier_is_trained_and_kept(call, monkeypatch):
 
 @pytest.mark.slow
 def test_several_learning_rates_and_a_chart(call, tmp_path):
-    line = f"{TRAINED} --learning-rate 1e-6,1 --chart pictures/frontier.svg"
+    line = f"{TRAINED} --learning-rates 1e-6,1 --charts pictures"
     told = "Rate: the learning rate that did best on every other test record"
     assert told in call(line).words
     found = call(line, "--json").json
@@ -78,7 +81,7 @@ def test_several_learning_rates_and_a_chart(call, tmp_path):
 def test_an_interrupted_frontier_is_gone_on_with(call, monkeypatch):
     train, calls = interrupted_at(2, trainer.train)
     monkeypatch.setattr(trainer, "train", train)
-    code, _, err = call(TRAINED, "--out", "points.run")
+    code, _, err = call(TRAINED, "--run", "points.run")
     assert (code, err) == (130, "Stopped. Go on with: dprime resume points.run\n")
     refused(call("report points.run"), "must be concluded, but it is not concluded yet")
     found = call("resume points.run --json").json
@@ -89,10 +92,10 @@ def test_an_interrupted_frontier_is_gone_on_with(call, monkeypatch):
 # infer -------------------------------------------------------------------------------------------
 
 INFER = (
-    "infer --pool 120 --shadows 12 --targets 2 --epochs 3 --batch 20 --attacks lira,attack-p "
+    "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch 20 --attacks lira,attack-p "
     "--epsilon 3"
 )
-PRIVATE = f"{INFER} --pi 0.3,0.7 --out"
+PRIVATE = f"{INFER} --sampling-probabilities 0.3,0.7 --run"
 
 
 def kept_out(ended):
@@ -130,7 +133,10 @@ def test_an_interrupted_inference_is_gone_on_with(call, monkeypatch):
     assert kept_out(call("resume a.run")) == kept_out(call("report a.run"))
     assert call("report a.run --json").json["inferences"] == found["inferences"]
     assert "membership inference on digits" in call("runs .").out
-    assert "a.run must be of the same settings" in call(PRIVATE, "a.run", "--pi", "0.3,0.6").err
+    assert (
+        "a.run must be of the same settings"
+        in call(PRIVATE, "a.run", "--sampling-probabilities", "0.3,0.6").err
+    )
 
 
 OPEN = INFER.removesuffix(" --epsilon 3")
@@ -145,8 +151,8 @@ def test_a_run_that_was_begun_in_python(call):
     found = infer(pool, outside(digits.test, pool), trainers, config, file="a.run")
     assert found.sentence in call("report a.run").words
     code, _, err = call("resume a.run")
-    assert (code, "dprime infer with the options that describe it and --out a.run" in err) == (2, 1)
-    assert call(OPEN, "--out", "a.run", "--json").json["inferences"] == to_json(found)["inferences"]
+    assert (code, "dprime infer with the options that describe it and --run a.run" in err) == (2, 1)
+    assert call(OPEN, "--run", "a.run", "--json").json["inferences"] == to_json(found)["inferences"]
     assert call("resume a.run").code == 0
 
 
@@ -164,13 +170,13 @@ def test_records_of_the_pool_are_left_out_of_the_population(call, monkeypatch):
         np.concatenate([digits.train.records[:7], digits.test.records]),
         np.concatenate([digits.train.labels[:7], digits.test.labels]),
     )
-    monkeypatch.setattr("dprime.cli.pools.load", lambda *_: Split(digits.train, both))
-    shown = call(OPEN, "--out", "a.run", "--json").json
+    monkeypatch.setattr("dprime.membership.requests.load", lambda *_: Split(digits.train, both))
+    shown = call(OPEN, "--run", "a.run", "--json").json
     assert shown["population"] == {"records": 359, "left_out": 7}
     (only,) = shown["inferences"]  # of a training that is not private
     assert (only["allowed"], only["verdict"], shown["verdict"]) == (None, "no claim", "no claim")
     told = "7 records of the test part are in the pool too, and left out of the population"
-    assert told in call(OPEN, "--out", "a.run").words
+    assert told in call(OPEN, "--run", "a.run").words
 
 
 @pytest.mark.slow
@@ -188,16 +194,16 @@ def test_several_priors_are_drawn(call, tmp_path):
 def test_an_audit_is_planned_as_in_python(call):
     line = "plan --epsilon 2 --strength 1.5 --delta 1e-6 --metric epsilon --json"
     claim = TradeOff.gaussian(mu_from_epsilon(2.0, delta=1e-6))
-    made = audit_plan(claim, strength=1.5, metric=Reading("epsilon", {"delta": 1e-6}))
+    made = audit_plan(claim, strength=1.5, criterion=Reading("epsilon", {"delta": 1e-6}))
     found = call(line).json
     for name in ("trials", "refuting", "least"):
         assert found[name] == getattr(made, name)
     assert found["sentence"] == made.sentence()
-    assert found["metric"] == {"name": "epsilon", "delta": 1e-6}
+    assert found["criterion"] == {"name": "epsilon", "delta": 1e-6}
     line = "plan --noise-multiplier 1.1 --sample-rate 1/100 --steps 1000 --adjacency replace"
     found = call(f"{line} --metric advantage --method gaussian --json").json
     claim = DPSGD(noise_multiplier=1.1, sample_rate=0.01, steps=1000).curve("replace")
-    made = audit_plan(claim, metric=Reading("advantage"), method="gaussian")
+    made = audit_plan(claim, criterion=Reading("advantage"), method="gaussian")
     assert (found["trials"], found["claimed"]) == (made.trials, claim.advantage())
 
 
@@ -226,7 +232,7 @@ def test_a_plan_ends_with_the_command_that_was_planned(call, words, monkeypatch)
     assert settings.method == found["method"]
     criterion = settings.criterion
     conditions = {} if criterion == "curve" else criterion.conditions
-    assert found["metric"] == {"name": getattr(criterion, "name", criterion), **conditions}
+    assert found["criterion"] == {"name": getattr(criterion, "name", criterion), **conditions}
     assert (settings.assume == "gaussian") == (found["method"] == "gaussian")
 
 

@@ -51,7 +51,7 @@ def test_everything_at_once_and_again(report, here):
     for _ in range(2):
         code, out, err = report(
             "stands.run", "--out", "new/page.html", "--charts", "new/charts", "--card",
-            "card.json", "--with", run("gradient"), run("api"),
+            "card.json", run("gradient"), run("api"),
         )  # fmt: skip
         assert (code, err) == (0, "")
         assert "ladder.svg" in charts == names(here / "new" / "charts")
@@ -90,7 +90,7 @@ def test_a_card_in_markdown(report, here):
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (["stands.run", "--pdf"], "stands.pdf"),
+        (["stands.run", "--pdf", "stands.pdf"], "stands.pdf"),
         (["stands.run", "--pdf", "print/other.pdf"], "print/other.pdf"),
         (["--pdf", "other.pdf", "stands.run"], "other.pdf"),
     ],
@@ -105,7 +105,7 @@ def test_pdf(report, here, given, expected):
 def test_without_chromium_the_page_is_kept(report, here, monkeypatch):
     monkeypatch.setattr(pdf, "ELSEWHERE", ())
     monkeypatch.setenv("PATH", "")
-    answer = report("stands.run", "--pdf")
+    answer = report("stands.run", "--pdf", "stands.pdf")
     refused(answer, "Chromium must be installed for a PDF, but it is missing: install it (apt")
     assert names(here) == {"stands.html"}
 
@@ -122,14 +122,13 @@ def test_nothing_else_is_overwritten(report, here, option, name):
 
 
 REFUSED = {
-    "--out stands.run": "out must be a file that ends in .html",
+    "--out stands.run": "--out must be a file that ends in .html",
     "--card card.txt": "card must be a file that ends in .json or .md",
     "--format png": "format must be given with a folder for the charts",
     "--charts c --format gif": "format must be one of svg, png",
-    "stands.run": "RUN must be one file",
-    "--pdf a.pdf b.pdf": "pdf must be one file",
+    "--pdf stands.run": "--pdf must be a file that ends in .pdf",
     "--charts stands.run/c": "charts must be a place to write to",
-    "--with BROKEN": "with must be a run against the claim of",
+    "BROKEN": "run must be a run against the claim of",
 }
 
 

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from commands import as_json, interrupted_at, refused
-from dprime.audit import batch, lower_bound
+from dprime.audit import audits, lower_bound
 from dprime.audit.estimators import ESTIMATORS
-from dprime.cli import listing
+from dprime.cli import runs
 from dprime.runs.run import Run
 
-FEW = "audit --epsilon 4 --records 8 --steps 2 --seed 1 --trials 12 --block 8"
+FEW = "audit --epsilon 4 --max-records 8 --steps 2 --seed 1 --trials 12 --block 8"
 
 # Several audits -----------------------------------------------------------------------------------
 
 SEVERAL = """
-records = 8
+max_records = 8
 trials = 6
 training.steps = 2
 claim.epsilon = 4.0
@@ -48,13 +48,13 @@ def test_one_table_of_all(call, two):
     assert "2 of 2: second, inconclusive" in err
     kept = sorted(path.name for path in (two / "runs" / "two").glob("*.run"))
     assert kept == ["first, local.run", "second.run"]
-    shown = call("audit two.toml --adversary di --metric advantage --out here").out
+    shown = call("audit two.toml --adversary di --metric advantage --run here").out
     assert "Audits by di: Membership advantage" in shown  # what they have in common
     assert "By, and what" not in shown
 
 
 def test_as_json_and_with_options_over_the_file(call, two):
-    answer = as_json(call("audit two.toml --trials 8 --out here --json").out)
+    answer = as_json(call("audit two.toml --trials 8 --run here --json").out)
     first, second = answer["audits"]
     assert answer["seconds"] >= first["seconds"] + second["seconds"]
     assert "processor" in answer["device"][0]
@@ -62,13 +62,13 @@ def test_as_json_and_with_options_over_the_file(call, two):
     assert (first["name"], first["run"]) == ("first, local", "here/first, local.run")
     assert (first["trials"]["in"], second["trials"]["in"]) == (8, 8)
     assert first["identifiability"]["advantage"]["value"] <= 1
-    code, _, err = call("audit two.toml --trials 8 --out here --seed 3")
+    code, _, err = call("audit two.toml --trials 8 --run here --seed 3")
     assert (code, "same settings (another seed)" in err) == (2, True)
 
 
 def test_several_that_are_interrupted(call, monkeypatch, two):
-    monkeypatch.setattr(batch, "begin", interrupted_at(2, batch.begin)[0])
-    code, out, err = call("audit two.toml --out kept")
+    monkeypatch.setattr(audits, "begin", interrupted_at(2, audits.begin)[0])
+    code, out, err = call("audit two.toml --run kept")
     assert (code, out) == (130, "")
     assert "Stopped after 1 of 2 audits. Give the same command to go on" in " ".join(err.split())
     assert (two / "kept" / "first, local.run").exists()
@@ -82,7 +82,7 @@ def test_runs_and_what_is_none(call, tmp_path):
     folder.mkdir()
     assert call("runs mine")[:2] == (0, "There is no run in mine.\n")
     assert call("runs mine --json").json == {"runs": [], "not_runs": {}}
-    assert call(FEW, "--out", folder / "a.run").code == 0
+    assert call(FEW, "--run", folder / "a.run").code == 0
     (folder / "notes.txt").write_text("Try a stronger adversary.")
     (folder / "empty.run").touch()
     (folder / "cut.run").write_bytes((folder / "a.run").read_bytes()[:3000])
@@ -91,7 +91,7 @@ def test_runs_and_what_is_none(call, tmp_path):
         assert words in out
     shown = call("runs mine --json").json
     (only,) = shown["runs"]
-    assert (only["name"], only["state"], only["trials"]) == ("a.run", "complete", 24)
+    assert (only["name"], only["state"], only["total_trials"]) == ("a.run", "complete", 24)
     assert set(shown["not_runs"]) == {"empty.run", "cut.run"}
 
 
@@ -109,7 +109,7 @@ def test_watching_a_run_from_elsewhere(call, tmp_path, monkeypatch):
             if next(looks, True):
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(listing.time, "sleep", looked)
+        monkeypatch.setattr(runs.time, "sleep", looked)
         code, out, _ = call("runs --watch")
     assert code == 0
     for words in (
@@ -122,7 +122,7 @@ def test_watching_a_run_from_elsewhere(call, tmp_path, monkeypatch):
 def test_a_list_reads_no_blocks_and_what_goes_on_checks_them(call, tmp_path):
     """A number that was changed in a block is no matter of a list; nobody concludes from it."""
     path = tmp_path / "runs" / "a.run"
-    assert call(FEW, "--out", path).code == 0
+    assert call(FEW, "--run", path).code == 0
     with Run.open(path) as run:
         score = run.arrays()["score"][3].tobytes()
     whole = path.read_bytes()

@@ -21,7 +21,7 @@ def folder(tmp_path):
 
 
 def test_nothing_public_differs_between_two_draws(call, folder):
-    for chances in ("--probability 0.2", "--probability-column pi"):
+    for chances in ("--sampling-probability 0.2", "--probability-column pi"):
         for form in ("", "--json"):
             seen, drawn = set(), set()
             for seed in range(4):
@@ -51,7 +51,7 @@ def test_json_has_the_facts_and_the_command(call, folder):
 
 def test_what_is_printed_says_what_was_done_and_certifies_the_training(call, folder):
     options = "--members who --seed-file seed --batch 7 --noise-multiplier 2 --steps 30"
-    code, text, err = call(f"{POOL} --probability 1/3 {options}")
+    code, text, err = call(f"{POOL} --sampling-probability 1/3 {options}")
     assert (code, err) == (0, "")
     assert text.startswith("Drawn from the 80 records of pool.csv, each kept with probability 0.33")
     for name in ("train.csv", "train.csv.pool.json", "who", "seed"):
@@ -63,14 +63,15 @@ def test_what_is_printed_says_what_was_done_and_certifies_the_training(call, fol
     risk = call(command.removeprefix("  dprime "), "--json").json
     ran_there = mechanism_of("train.csv.pool.json", DPSGD(2.0, 7 / (COUNT / 3), 30))
     curve, metrics = ran_there.curve(), risk["metrics"]
-    assert metrics["precision"]["prior"] == metrics["belief"]["prior"] == ran_there.prior == 1 / 3
+    assert metrics["precision"]["prior"] == ran_there.prior == 1 / 3
+    assert metrics["belief"]["belief_prior"] == 1 / 3
     assert metrics["precision"]["value"] == curve.precision(prior=1 / 3, min_tpr=0.01)
     assert metrics["success"]["value"] == curve.success(prior=1 / 3)
     assert risk["adjacency"] == "add-remove"
 
 
 def test_what_is_not_known_stands_in_capitals_and_the_largest_probability_covers_everyone(call):
-    assert call(f"{POOL} --probability 0.2").out.splitlines()[-1] == (
+    assert call(f"{POOL} --sampling-probability 0.2").out.splitlines()[-1] == (
         "  dprime risk --noise-multiplier NOISE --sample-rate BATCH/16 --steps STEPS --prior 0.2 "
         "--belief-prior 0.2"
     )
@@ -80,26 +81,26 @@ def test_what_is_not_known_stands_in_capitals_and_the_largest_probability_covers
     assert "--prior 0.445 " in text
     assert "nobody at all" not in text
     told = "nobody at all is drawn with probability 0.017"
-    assert told in call(f"{POOL} --probability 0.05").out
+    assert told in call(f"{POOL} --sampling-probability 0.05").out
 
 
 def test_a_seed_that_others_can_read_is_a_warning(call, folder):
     (folder / "seed").write_text("7" * 64)
     (folder / "seed").chmod(0o644)
-    code, out, err = call(f"{POOL} --probability 0.5 --seed-file seed")
+    code, out, err = call(f"{POOL} --sampling-probability 0.5 --seed-file seed")
     assert code == 0
     assert err.startswith("Warning: others can read seed,")
     assert "7777" not in out + err
 
 
 REFUSED = {
-    "--probability half": "probability must be a number, but it is 'half'",
-    "": "Exactly one of probability, probability_column must be given",
+    "--sampling-probability half": "probability must be a number, but it is 'half'",
+    "": "Exactly one of --sampling-probability, --probability-column must be given",
     "--probability-column text": "text in line 2 must be a number",
-    "--probability 0.2 --ignore nr": "ignore must be one of the pool's columns",
-    "--probability 0.2 --batch 17": "batch must be at most the expected size",
-    "--probability 0.2 --steps 0": "steps must be at least 1",
-    "--probability 0.2 --out pool.csv": "another file than pool",
+    "--sampling-probability 0.2 --ignore nr": "ignore must be one of the pool's columns",
+    "--sampling-probability 0.2 --batch 17": "batch must be at most the expected size",
+    "--sampling-probability 0.2 --steps 0": "steps must be at least 1",
+    "--sampling-probability 0.2 --out pool.csv": "another file than pool",
 }
 
 

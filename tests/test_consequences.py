@@ -96,7 +96,9 @@ def test_the_curve_is_read_from_out_to_in():
 def test_a_pure_epsilon_needs_no_output_probability():
     """T Corollary 5.2 with B = 0.8, N = 10,000, c = 10, ε = 1: 82 (see test_errata)."""
     mechanism = dprime.EpsilonDelta(1.0, 0.0)
-    found = consequences(mechanism, prior=0.001, output_probability=None).deletion_capacity
+    found = consequences(
+        mechanism, sampling_probability=0.001, output_probability=None
+    ).deletion_capacity
     assert found.value == 82
     assert "output_probability" not in found.conditions
 
@@ -184,7 +186,7 @@ def test_each_number_is_that_of_the_curve():
         "generalisation_gap": 3 * curve.advantage(),
     }
     assert {answer.kind for answer in found.answers} == {"certified"}
-    assert consequences(MECHANISM.training, prior=0.001) == consequences(MECHANISM)
+    assert consequences(MECHANISM.training, sampling_probability=0.001) == consequences(MECHANISM)
 
 
 def test_json_has_conditions_and_sentences():
@@ -206,7 +208,7 @@ def test_json_has_conditions_and_sentences():
     ],
 )
 def test_the_sentence_of_a_capacity(noise, prior, words):
-    found = consequences(DPSGD(noise, 0.01, 2000), prior=prior)
+    found = consequences(DPSGD(noise, 0.01, 2000), sampling_probability=prior)
     assert words in found.deletion_capacity.sentence
 
 
@@ -239,15 +241,19 @@ ESTIMATE = dprime.Estimate(TradeOff.gaussian(1.0).shape, source="a guess")
 MANY = {"prior": 0.1, "output_probability": 0.1}
 test_what_is_refused = refuses(
     {
-        "prior be left out for a pool": lambda: consequences(MECHANISM, prior=0.1),
-        "prior be given": lambda: consequences(MECHANISM.training),
+        "sampling_probability be left out for a pool": lambda: consequences(
+            MECHANISM, sampling_probability=0.1
+        ),
+        "sampling_probability be given": lambda: consequences(MECHANISM.training),
         "deniability be strictly": lambda: consequences(MECHANISM, deniability=1.0),
         "output_probability be above 0": lambda: consequences(MECHANISM, output_probability=0.0),
         "output_probability be given": lambda: consequences(MECHANISM, output_probability=None),
         "min_tpr be above 0": lambda: consequences(MECHANISM, min_tpr=0.0),
         "min_tnr be above 0 and at most 1": lambda: consequences(MECHANISM, min_tnr=2.0),
         "loss_bound be above 0": lambda: consequences(MECHANISM, loss_bound=0.0),
-        "adjacency be": lambda: consequences(dprime.RandomizedResponse(1.0), prior=0.1),
+        "adjacency be": lambda: consequences(
+            dprime.RandomizedResponse(1.0), sampling_probability=0.1
+        ),
         "curve be a certified": lambda: deletion_capacity(ESTIMATE, prior=0.1),
         "records be at most": lambda: chance_unused(MECHANISM.curve(), 10**301, **MANY),
     }

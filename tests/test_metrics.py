@@ -19,8 +19,8 @@ CURVE = DPSGD(1.0, 0.01, 2000).curve()
 GAUSSIAN = TradeOff.gaussian(1.0)
 GUESS = Estimate(GaussianShape(1.0), source="a guess")
 ASKED = {
-    "delta": 1e-6, "epsilon": 0.5, "fpr": 0.05, "prior": 0.2, "min_tpr": 0.1, "belief": 0.8,
-    "belief_prior": 0.4, "exceeded": 0.01, "max_prior": 0.25, "guess": 0.02,
+    "delta": 1e-6, "epsilon_level": 0.5, "fpr": 0.05, "prior": 0.2, "min_tpr": 0.1,
+    "belief_level": 0.8, "belief_prior": 0.4, "exceeded": 0.01, "max_prior": 0.25, "guess": 0.02,
 }  # fmt: skip
 
 
@@ -37,13 +37,13 @@ def test_each_answer_is_the_curves_own_number():
     }  # fmt: skip
 
 
-def test_a_profile_names_its_conditions_by_their_options():
+def test_a_condition_goes_to_every_metric_that_has_it():
     asked = {"prior": 0.2, "belief_prior": 0.3, "fpr": 0.05, "max_prior": 0.1}
     readings = profile(**asked)
     assert asked.items() <= metrics.conditions_of(readings).items()
     found = {reading.name: dict(reading.conditions) for reading in readings}
     assert found["precision"]["prior"] == found["success"]["prior"] == 0.2
-    assert found["belief"]["prior"] == found["belief_exceeds"]["prior"] == 0.3
+    assert found["belief"]["belief_prior"] == found["belief_exceeds"]["belief_prior"] == 0.3
     assert "secret_success" not in {reading.name for reading in profile()}
 
 
@@ -106,7 +106,7 @@ def test_an_infinite_epsilon_is_said_in_words_and_is_valid_json():
 
 @given(mu=st.floats(0.3, 6.0), belief=st.floats(0.55, 0.99))
 def test_a_chance_in_words_is_never_smaller_than_it_is(mu, belief):
-    answer = Reading("belief_exceeds", {"belief": belief}).of(TradeOff.gaussian(mu))
+    answer = Reading("belief_exceeds", {"belief_level": belief}).of(TradeOff.gaussian(mu))
     if found := re.search(r"once in ([\d,]+) times", answer.sentence):
         assert 1 / int(found[1].replace(",", "")) >= answer.value * (1 - 1e-9)
 

@@ -29,7 +29,7 @@ LIBRARIES = {
     "canaries": {"torch", "opacus"},
     "attributes": {"torch"},
     "check": {"torch"},
-    "show": {"altair", "vl_convert", "jinja2"},
+    "show": {"vl_convert", "jinja2"},
     "web": {"anyio", "fastapi", "starlette", "uvicorn", "pydantic", "vl_convert"},
     "cli": {"typer", "rich"},
 }
@@ -135,7 +135,15 @@ def test_a_base_install_works_with_no_extra(tmp_path):
     pip = ("python", "-m", "pip", "--disable-pip-version-check")
     called(*pip, "install", "--quiet", "-c", ROOT / "constraints.txt", ROOT)
     installed = called(*pip, "list", "--format", "freeze").lower()
-    for extra in ("torch", "scikit-learn", "opacus", "ray", "altair", "fastapi", "dp-accounting"):
+    for extra in (
+        "torch",
+        "scikit-learn",
+        "opacus",
+        "ray",
+        "vl-convert-python",
+        "fastapi",
+        "dp-accounting",
+    ):
         assert f"{extra}==" not in installed
     choose = ("choose", "--advantage", "0.1", "--sample-rate", "0.01", "--steps", "2000")
     assert "Chosen: noise multiplier 1.9" in called("dprime", *choose)

@@ -76,7 +76,7 @@ def test_steps_are_the_largest_safe_whole_number(name):
 
 
 def test_epochs_are_the_largest_safe_whole_number():
-    assert choose(DPSGD(1.0, 0.01), advantage=0.1, whole="epochs").steps == 300
+    assert choose(DPSGD(1.0, 0.01), advantage=0.1, round_to="epochs").steps == 300
     assert DPSGD(1.0, 0.01, 300).curve().advantage() <= 0.1
     assert DPSGD(1.0, 0.01, 400).curve().advantage() > 0.1
 
@@ -168,8 +168,8 @@ test_what_is_refused = refuses(
         "Exactly one parameter": lambda: choose(DPSGD(sample_rate=0.1), advantage=0.1),
         "Exactly one parameter of DPSGD be left out": lambda: choose(PLAN, advantage=0.1),
         "Exactly one of advantage": lambda: choose(OPEN),
-        "whole be 'steps'": lambda: choose(COUNTED, advantage=0.3, whole="epochs"),
-        "whole be one of steps": lambda: choose(COUNTED, advantage=0.3, whole="days"),
+        "round_to be 'steps'": lambda: choose(COUNTED, advantage=0.3, round_to="epochs"),
+        "round_to be one of steps": lambda: choose(COUNTED, advantage=0.3, round_to="days"),
         "adjacency be 'add-": lambda: choose(DRAWN, adjacency="replace", advantage=0.1),
         "group_size be 1 for a pool": lambda: choose(DRAWN, advantage=0.1, group_size=2),
         "prior be left out": lambda: choose(PoolSampled(PLAN), precision=0.2, prior=0.1),

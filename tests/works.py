@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from dprime.train import Compute
+
 
 def scores(block):
     return {"scores": np.random.default_rng([7, block]).normal(size=10)}
@@ -47,8 +49,8 @@ class Large:
 
     share: float = 1.0
 
-    def with_memory_fraction(self, fraction):
-        return Large(fraction)
+    def with_compute(self, change):
+        return Large(change(Compute(memory=1.0)).memory)
 
     def __call__(self, block):
         if block == 1 and self.share > 0.25:
@@ -84,8 +86,9 @@ class Somewhere:
     device: str = "nowhere"
     memory: float = 0.0
 
-    def on_device(self, device, memory):
-        return Somewhere(device, memory)
+    def with_compute(self, change):
+        compute = change(Compute(memory=1e9))
+        return Somewhere(compute.device, compute.memory)
 
     def __call__(self, block):
         return scores(block)

@@ -23,9 +23,10 @@ from dprime.bounds import (
     epsilon_from_belief,
     yeom_advantage_from_epsilon,
 )
+from dprime.show.chart import Chart
 from papers.bernau.coinciding import together
 from papers.bernau.trainings import Case, Seen, Sensitivity, seen, settings_of
-from papers.drawing import Line, LinesFigure, line
+from papers.drawing import Line, line, lines_chart
 from papers.entry import Measured, Scale, Table
 from papers.reproduce import TOLERANCE, Claim, Estimate, Floats, normal, stated
 
@@ -296,7 +297,7 @@ def advantage_table(found: Audited) -> Table:
     return Table(f"{found.case.title}: both adversaries", head, rows)
 
 
-def panel(found: Audited, way: str, local: Floats, wide: Floats) -> LinesFigure:
+def panel(found: Audited, way: str, local: Floats, wide: Floats) -> Chart:
     """ε′ over ε by one way."""
     shown = {"ideal": found.targets, "local noise": local, "global noise": wide}
     said = (
@@ -305,10 +306,10 @@ def panel(found: Audited, way: str, local: Floats, wide: Floats) -> LinesFigure:
         f"{wide[-1] / found.targets[-1]:.2f} with global noise."
     )
     lines = [line(name, found.targets, values) for name, values in shown.items()]
-    return LinesFigure(said, "ε", "ε′", together(lines))
+    return lines_chart(said, "ε", "ε′", together(lines))
 
 
-def adversaries(found: Audited) -> LinesFigure:
+def adversaries(found: Audited) -> Chart:
     """Panel d: both adversaries, and their bounds."""
     runs = found.runs["local"]
 
@@ -316,7 +317,7 @@ def adversaries(found: Audited) -> LinesFigure:
         ends = ([getattr(each, end) for each in values] for end in ("value", "low", "high"))
         return line(name, found.targets, *ends)
 
-    return LinesFigure(
+    return lines_chart(
         f"{found.case.title}: at the largest ε the DI adversary has an advantage of "
         f"{runs[-1].advantage().value:z.2f}, the MI adversary "
         f"{runs[-1].guesses.advantage().value:z.2f}.",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dprime.show.chart import Chart
 from dprime.train import Compute, train
 from dprime.train.models import model_named
 from papers.adversary import BELIEF, CLIP_NORM, LEARNING_RATE, global_sensitivity
@@ -31,7 +32,7 @@ from papers.bernau.trainings import (
     worlds_of,
 )
 from papers.bernau.variants import varied
-from papers.drawing import Line, LinesFigure, line
+from papers.drawing import Line, line, lines_chart
 from papers.entry import Measured, Scale
 from papers.reproduce import TOLERANCE, Claim, Floats, mean, share, stated
 
@@ -106,7 +107,7 @@ def long_gradients(scale: Scale, case: Case, found: Found) -> Claim:
     )  # fmt: skip
 
 
-def drawn_norms(adjacency: Adjacency, found: Found) -> LinesFigure:
+def drawn_norms(adjacency: Adjacency, found: Found) -> Chart:
     """The mean by step with the middle nine tenths, and the global sensitivity."""
     norms = {case: one.norms for (case, _, each), one in found.items() if each == adjacency}
     lines, limit, steps = [], global_sensitivity(adjacency), range(0)
@@ -118,7 +119,7 @@ def drawn_norms(adjacency: Adjacency, found: Found) -> LinesFigure:
     shares = ", ".join(f"{each.mean() / limit:.0%} on {c.title}" for c, each in norms.items())
     word = WORDS[adjacency].capitalize()
     said = f"{word}: the local sensitivity is {shares} of the global one."
-    return LinesFigure(said, "step", "local sensitivity", together(lines))
+    return lines_chart(said, "step", "local sensitivity", together(lines))
 
 
 def figure6(scale: Scale) -> Measured:
@@ -246,7 +247,7 @@ def converged(scale: Scale, case: Case, found: Found) -> Claim:
     )  # fmt: skip
 
 
-def drawn_beliefs(case: Case, found: Found) -> LinesFigure:
+def drawn_beliefs(case: Case, found: Found) -> Chart:
     """The share of trainings whose belief is at most a value."""
     beliefs = {row: found[case, *row].beliefs for row in ROWS}
     lines = []
@@ -256,14 +257,14 @@ def drawn_beliefs(case: Case, found: Found) -> LinesFigure:
         lines.append(line(named(*row), np.sort(each)[::step], shares[::step]))
     most = max(float(each.max()) for each in beliefs.values())
     middle = float(np.mean([each.mean() for each in beliefs.values()]))
-    return LinesFigure(
+    return lines_chart(
         f"{case.title}: the largest of all final beliefs is {most:.2f}, their mean {middle:.2f}.",
         "final belief in the data set that was used", "share of trainings at or below",
         [*together(lines), Line("ρ_β = 0.9", ((BELIEF, 0.0), (BELIEF, 1.0)))],
     )  # fmt: skip
 
 
-def drawn_accuracies(chosen: Sequence[Case], found: Found) -> LinesFigure:
+def drawn_accuracies(chosen: Sequence[Case], found: Found) -> Chart:
     """Panel d: accuracy by setting."""
     lines, spreads = [], []
     for number, case in enumerate(chosen):
@@ -272,7 +273,7 @@ def drawn_accuracies(chosen: Sequence[Case], found: Found) -> LinesFigure:
         points = [(i + 1 + aside, one.value, one.low, one.high) for i, one in enumerate(each)]
         lines.append(Line(case.title, points, "points"))
         spreads.append(np.ptp([one.value for one in each]))
-    return LinesFigure(
+    return lines_chart(
         "Between the four settings of noise, the mean accuracy on held-out records differs by at "
         f"most {max(spreads):.3f}.",
         "noise (LS or GS for local or global sensitivity)", "accuracy", lines,

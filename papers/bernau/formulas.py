@@ -8,9 +8,10 @@ from scipy import optimize, stats
 
 from dprime import TradeOff
 from dprime.bounds import classical_advantage_from_epsilon, epsilon_from_belief
+from dprime.show.chart import Chart
 from dprime.train.observers import log_mixture
 from papers.adversary import belief_bound, belief_exceeded, classical_noise, tight_mu
-from papers.drawing import LinesFigure, line
+from papers.drawing import line, lines_chart
 from papers.entry import Measured, Scale
 from papers.reproduce import SAME_BELIEF, TOLERANCE, Claim, Floats, computed, readable, stated
 
@@ -46,12 +47,12 @@ def figure1(scale: Scale) -> Measured:
         "answers": ANSWERS.tolist(), "density": inside.tolist(), "belief": belief.tolist(),
         "largest_gap_to_lemma_1": float(np.max(np.abs(belief - inside / (inside + outside)))),
     }  # fmt: skip
-    densities = LinesFigure(
+    densities = lines_chart(
         "The adversary says D below 0.5 and D′ above it.", "noisy answer", "density",
         [line("D, answer 0", ANSWERS, inside), line("D′, answer 1", ANSWERS, outside),
          line("decision boundary", (0.5, 0.5), (0.0, inside.max()))],
     )  # fmt: skip
-    beliefs = LinesFigure(
+    beliefs = lines_chart(
         "Both data sets are believed alike at an answer of 0.5.", "noisy answer", "belief",
         [line("in D", ANSWERS, belief), line("in D′", ANSWERS, 1 - belief),
          line("decision boundary", (0.5, 0.5), (0.0, 1.0))],
@@ -123,7 +124,7 @@ def bounding(epsilon: float, classical: float, tight: float) -> Claim:
     )  # fmt: skip
 
 
-def drawn_overlap(epsilon: float, classical: float, tight: float) -> LinesFigure:
+def drawn_overlap(epsilon: float, classical: float, tight: float) -> Chart:
     """Densities, and the overlap in which the adversary errs, for both amounts of noise."""
     lines = []
     for name, noise in (("equation 1", classical), ("exactly enough noise", tight)):
@@ -134,7 +135,7 @@ def drawn_overlap(epsilon: float, classical: float, tight: float) -> LinesFigure
         f"At ({epsilon:g}, 10⁻⁶) the advantage is {advantage(classical):.2f} under the noise of "
         f"equation 1 and {advantage(tight):.2f} under noise that is enough."
     )
-    return LinesFigure(said, "noisy answer", "density", lines)
+    return lines_chart(said, "noisy answer", "density", lines)
 
 
 def figure3(scale: Scale) -> Measured:
@@ -219,14 +220,14 @@ def above(delta: float, tight: list[float], classical: list[float]) -> Claim:
     )  # fmt: skip
 
 
-def drawn_curves(said: str, y: str, printed: Curves, right: Curves) -> LinesFigure:
+def drawn_curves(said: str, y: str, printed: Curves, right: Curves) -> Chart:
     """One panel, printed and right."""
     names = {delta: f"δ = {readable(delta)}" if delta else "any δ" for delta in (0.0, *DELTAS)}
     lines = [
         *(line(f"printed, {names[delta]}", EPSILONS, each) for delta, each in printed.items()),
         *(line(f"exactly (ε, δ)-DP, {names[d]}", EPSILONS, each) for d, each in right.items()),
     ]
-    return LinesFigure(said, "ε", y, lines)
+    return lines_chart(said, "ε", y, lines)
 
 
 def table3(scale: Scale) -> Measured:

@@ -16,6 +16,7 @@ from scipy import stats
 
 from dprime.data import Dataset
 from dprime.data.dissimilarity import Ranking, dissimilarity
+from dprime.show.chart import Chart
 from dprime.train import (
     Compute,
     EngineContext,
@@ -47,7 +48,7 @@ from papers.bernau.trainings import (
     worlds_of,
 )
 from papers.bernau.variants import train_from_glorot
-from papers.drawing import LinesFigure, line
+from papers.drawing import line, lines_chart
 from papers.entry import Measured, Scale
 from papers.reproduce import Claim, Floats, mean, printed, share, stated
 
@@ -216,7 +217,7 @@ def outliers_told(scale: Scale, adjacency: Adjacency, one: Neighbour) -> str:
     )
 
 
-def drawn(case: Case, adjacency: Adjacency, found: list[Neighbour]) -> LinesFigure:
+def drawn(case: Case, adjacency: Adjacency, found: list[Neighbour]) -> Chart:
     """The mean by step, with the middle nine tenths of the trials."""
     lines = [
         line(one.title, range(1, one.norms.shape[1] + 1), one.norms.mean(axis=0),
@@ -228,7 +229,7 @@ def drawn(case: Case, adjacency: Adjacency, found: list[Neighbour]) -> LinesFigu
         f"{case.title}, {WORDS[adjacency]}: the local sensitivity is {top:.2f} for the largest "
         f"dataset sensitivity and {bottom:.2f} for the smallest."
     )
-    return LinesFigure(said, "step", "local sensitivity", together(lines))
+    return lines_chart(said, "step", "local sensitivity", together(lines))
 
 
 def measure_claims(scale: Scale) -> tuple[list[Claim], dict[str, Any]]:

@@ -15,6 +15,7 @@ from typing import Any
 from scipy import stats
 
 from dprime.bounds import classical_advantage_from_epsilon, epsilon_from_belief
+from dprime.show.chart import Chart
 from dprime.train import TrainingConfig
 from papers.adversary import BELIEF, CLIP_NORM
 from papers.bernau.trainings import (
@@ -32,7 +33,7 @@ from papers.bernau.trainings import (
     recipe_of,
 )
 from papers.bernau.variants import varied
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.entry import Measured, Scale, Table
 from papers.reproduce import Claim, Estimate, normal, printed, stated
 
@@ -65,7 +66,7 @@ SMOKE = """\
 adversary = "di"
 metric = "advantage"
 data = "digits"
-records = 40
+max_records = 40
 {audits}
 [training]
 steps = 3
@@ -215,7 +216,7 @@ def audits_of(case: Case) -> str:
 def audited(scale: Scale, file: Path, folder: Path, trials: int) -> Audits:
     """What `dprime audit` says of each, by name."""
     command = [
-        sys.executable, "-m", "dprime", "audit", str(file), "--json", "--out", str(folder),
+        sys.executable, "-m", "dprime", "audit", str(file), "--json", "--run", str(folder),
         "--trials", str(trials), "--device", scale.device, "--memory", str(scale.memory),
         "--seed", str(scale.seed),
     ]  # fmt: skip
@@ -332,7 +333,7 @@ def exceedance_table(rows: Sequence[Row], more: Sequence[Row]) -> Table:
     return Table("δ′, as trainings whose belief exceeds 0.9", head, tuple(found))
 
 
-def drawn(rows: Sequence[Row]) -> LinesFigure:
+def drawn(rows: Sequence[Row]) -> Chart:
     """Published and ours, setting by setting."""
     places = list(enumerate(rows, start=1))
 
@@ -349,7 +350,7 @@ def drawn(rows: Sequence[Row]) -> LinesFigure:
         hit = row.advantage.low <= row.published <= row.advantage.high
         inside[row.case.label] = inside.get(row.case.label, 0) + hit
     told = ", ".join(f"{count} of {len(ROWS)} on {label}" for label, count in inside.items())
-    return LinesFigure(
+    return lines_chart(
         f"Published advantages within the 95 % interval of ours: {told}.",
         "data and noise (LS, GS: local, global sensitivity; B, U: bounded, unbounded)",
         "advantage",

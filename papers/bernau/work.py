@@ -13,7 +13,7 @@ from dprime.data.devices import one_thread
 from dprime.data.dissimilarity import dataset_sensitivity
 from dprime.train import LikelihoodRatio, TrainingConfig, TrainingData, train
 from dprime.train.models import model_named
-from papers.drawing import LinesFigure, line
+from papers.drawing import line, lines_chart
 from papers.entry import Measured, Scale
 from papers.reproduce import Claim, Estimate, Floats, mean, printed, stated
 
@@ -53,7 +53,7 @@ def table1(scale: Scale) -> Measured:
         for name, (sizes, _) in jobs.items()
     ]  # fmt: skip
     told = ", ".join(f"{name} {each.value:z.2f}" for name, each in slopes.items())
-    figure = LinesFigure(
+    figure = lines_chart(
         f"Exponents of the time: {told}.", "n or k, relative to the smallest",
         "time, relative to the smallest", lines, "xy",
     )  # fmt: skip

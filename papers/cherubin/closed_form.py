@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from dprime import DPSGD, EpsilonDelta, TradeOff, choose, estimates
 from papers.cherubin.securities import rate_of
-from papers.drawing import Line, LinesFigure, line
+from papers.drawing import Line, line, lines_chart
 from papers.entry import Measured, Scale, Table
 from papers.reproduce import Claim, computed, readable, stated
 
@@ -36,7 +36,7 @@ def figure2(scale: Scale) -> Measured:
     claims = [negligible(noise, limit) for noise, limit in up_to.items()]
     what = "the error over the bound of proposition 4, largest"
     claims.append(stated(what, sentence, most, most=1.0))
-    figure = LinesFigure(
+    figure = lines_chart(
         f"At σ = 1 the error stays below {NEGLIGIBLE:g} for p/σ up to {up_to[1.0]:.1g}.", "p/σ",
         "total variation", [Line(f"σ = {noise:g}", points) for noise, points in found.items()],
         "xy",
@@ -109,7 +109,7 @@ def figure3(scale: Scale) -> Measured:
         "rate": {str(security): points for security, points in found.items()},
         "certified": {str(noise): certified(noise) for noise in noises},
     }
-    figure = LinesFigure(said, "noise σ", "sampling rate p", lines, "y")
+    figure = lines_chart(said, "noise σ", "sampling rate p", lines, "y")
     return Measured(claims, {"steps": STEPS, "noises": noises}, numbers, {"": figure})
 
 
@@ -156,7 +156,7 @@ def figure6(scale: Scale) -> Measured:
         bounds[noise] = [TradeOff.from_lines([pair]).advantage() for pair in pairs]
     closed = [(noise, estimates.cherubin(noise, RATE, 1).advantage()) for noise in NOISES]
     names = [f"ε = {readable(epsilon)}" for epsilon in EPSILONS]
-    figure = LinesFigure(
+    figure = lines_chart(
         f"At σ = 1 the bound falls from {bounds[1.0][-1]:.2g} at ε = {EPSILONS[-1]:g} to "
         f"{readable(bounds[1.0][0], 2)} at ε = 0.",
         "noise σ", "bound on the advantage",
@@ -210,7 +210,7 @@ def figure7(scale: Scale) -> Measured:
     best = rates[np.argmin([loose.tpr(fpr) - curve.tpr(fpr) for fpr in rates])]
     claims.append(computed("FPR at which Bayes security is optimal", "0.5", float(best)))
     shown = [*np.geomspace(1e-3, 0.1, 20), *np.linspace(0.12, 1.0, 23)]
-    figure = LinesFigure(
+    figure = lines_chart(
         f"At FPR 0.1 the true-positive rate is at most {curve.tpr(0.1):.3f}; from Bayes security "
         f"{loose.tpr(0.1):.3f}.",
         "false-positive rate", "true-positive rate, at most",

@@ -10,7 +10,7 @@ import numpy as np
 
 from dprime.estimates import attribute_inference, attribute_inference_central_limit
 from dprime.mechanisms import DPSGD
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.entry import Measured, Scale, Table
 from papers.page import HERE
 from papers.reproduce import Claim, normal, stated
@@ -31,7 +31,7 @@ def section5_2(scale: Scale) -> Measured:
     points = scale.pick(401, 1401, 1401)
     best = [best_attacker(noise, name, points) for noise in NOISES for name in NORMS]
     attacks = json.loads(ATTACKS.read_text())["attack"]
-    figure = LinesFigure(
+    figure = lines_chart(
         f"With gradients of norm C the attacker reaches {best[0]['found']:.3f} at σ = "
         f"{best[0]['noise']:g}, where R alone says {best[0]['closed form']:.3f}.",
         "noise σ", "advantage",

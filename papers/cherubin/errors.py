@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dprime import estimates
 from dprime.mechanisms import DPSGD
 from dprime.parameters import steps_from_epochs
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.entry import Measured, Scale, Table
 from papers.reproduce import Claim, computed, stated
 
@@ -88,7 +88,7 @@ def figure4(scale: Scale) -> Measured:
     """Both forms against the certified value, over noise and epochs."""
     found = grid(RATE)
     shown = [noise for noise in NOISES if noise <= 2]
-    figure = LinesFigure(
+    figure = lines_chart(
         f"At σ = 1 and 50 epochs the closed form errs by {found[1.0, 50].of_closed:.4f}, the "
         f"central-limit form by {found[1.0, 50].of_central:.4f}.",
         "epochs (p = 0.001)", "error of the advantage",
@@ -167,7 +167,7 @@ def figure10(scale: Scale) -> Measured:
     found = {rate: grid(rate) for rate in RATES}
     worst = {rate: largest(each.values()) for rate, each in found.items()}
     told = ", ".join(f"{found[rate][1.0, 50].of_closed:.3f} at p = {rate:g}" for rate in RATES)
-    figure = LinesFigure(
+    figure = lines_chart(
         f"At σ = 1 and 50 epochs the closed form errs by {told}.",
         "noise σ", "error of the closed form, 50 epochs",
         [Line(f"p = {rate:g}", [(n, found[rate][n, 50].of_closed) for n in NOISES])

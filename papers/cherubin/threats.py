@@ -12,6 +12,7 @@ import numpy as np
 from dprime.data import Split
 from dprime.mechanisms import DPSGD, Adjacency
 from dprime.parameters import steps_from_epochs
+from dprime.show.chart import Chart
 from papers.cherubin.securities import advantage_left, measured, mu_of
 from papers.cherubin.trainings import (
     ADULT,
@@ -26,7 +27,7 @@ from papers.cherubin.trainings import (
     trained,
     watched,
 )
-from papers.drawing import Line, LinesFigure, line
+from papers.drawing import Line, line, lines_chart
 from papers.entry import Measured, Scale, Table
 from papers.reproduce import Claim, Estimate, computed, half_digit, mean, readable, stated
 
@@ -127,7 +128,7 @@ def over_runs(found: Trained, kind: str) -> list[list[float]]:
     return [[one.value, one.low, one.high] for one in each]
 
 
-def drawn(data: str, found: Trained, numbers: Mapping[str, Any]) -> LinesFigure:
+def drawn(data: str, found: Trained, numbers: Mapping[str, Any]) -> Chart:
     """Both threats by accuracy, with the published points."""
     first = min(FIRST_EPOCH, found["epochs"]) - 1
     accuracies, certified = numbers["accuracy"], numbers["membership, certified"]
@@ -146,15 +147,15 @@ def drawn(data: str, found: Trained, numbers: Mapping[str, Any]) -> LinesFigure:
         f"security about {numbers['attribute'][-1][0]:.3f} for {found['attribute']}, "
         f"{certified[-1]:.3f} for membership."
     )
-    return LinesFigure(said, "accuracy on test records, epoch by epoch", "Bayes security", lines)
+    return lines_chart(said, "accuracy on test records, epoch by epoch", "Bayes security", lines)
 
 
-def drawn_epsilons(data: str, found: Trained, numbers: Mapping[str, Any]) -> LinesFigure:
+def drawn_epsilons(data: str, found: Trained, numbers: Mapping[str, Any]) -> Chart:
     """The dashed line of the paper's figure."""
     first = min(FIRST_EPOCH, found["epochs"]) - 1
     accuracies, epsilons = numbers["accuracy"], numbers["epsilon"]
     told = ", ".join(f"{each[-1]:.2f} for {name}" for name, each in epsilons.items())
-    return LinesFigure(
+    return lines_chart(
         f"After {found['epochs']} epochs on {data} ε is {told}.",
         "accuracy on test records, epoch by epoch", f"ε for δ = {readable(numbers['delta'])}",
         [line(name, accuracies[first:], each[first:], kind="points")
@@ -265,14 +266,14 @@ def price(found: Trained, other: Run) -> Claim:
 
 def drawn_analyses(
     securities: Mapping[str, Sequence[Sequence[float]]], at: Mapping[str, Estimate]
-) -> LinesFigure:
+) -> Chart:
     """All three by epoch, with the published points."""
 
     def over_epochs(name: str, kind: str, columns: int) -> Line:
         rows = enumerate(securities[kind], 1)
         return Line(name, [(float(epoch), *row[:columns]) for epoch, row in rows])
 
-    return LinesFigure(
+    return lines_chart(
         f"After 20 epochs on Adult Bayes security is about {1 - at['full'].value:.3f} by the full "
         f"and {1 - at['approximate'].value:.3f} by the approximate analysis.",
         "epochs", "Bayes security",

@@ -27,8 +27,9 @@ from dprime.data.devices import one_thread
 from dprime.mechanisms import DPSGD
 from dprime.monitor import Monitor
 from dprime.parameters import steps_from_epochs
+from dprime.show.chart import Chart
 from papers.cherubin.trainings import ADULT, CLIP_NORM, Recipe, tensors
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.entry import Measured, Scale, Table
 from papers.reproduce import Claim, Estimate, mean, printed, stated
 
@@ -94,7 +95,7 @@ def figure5(scale: Scale) -> Measured:
     names = list(taken[EPOCHS[0]])
     medians = {name: [float(np.median(each[name])) for each in taken.values()] for name in names}
     closed, slowest = float(np.median(medians[CLOSED])), max(medians[OURS])
-    figure = LinesFigure(
+    figure = lines_chart(
         f"The closed form takes about {1e6 * closed:.2g} µs, the certified accountant at most "
         f"{1000 * slowest:.2g} ms.",
         "epochs (p = 0.001)", "seconds",
@@ -385,12 +386,12 @@ def step_told(pair: Parts) -> str:
     )
 
 
-def drawn(taken: Times) -> LinesFigure:
+def drawn(taken: Times) -> Chart:
     """The time of an epoch with each analysis."""
     shown = ("without privacy", *ANALYSES)
     points = [(place, *quartiles(taken[name])) for place, name in enumerate(shown, 1)]
     opacus, full = (float(np.median(taken[name])) for name in ("Opacus", "attribute, full"))
-    return LinesFigure(
+    return lines_chart(
         f"An epoch takes {opacus:.2g} s with Opacus and {full:.2g} s with the full analysis of "
         "attribute inference.",
         "what is asked", "seconds of an epoch",

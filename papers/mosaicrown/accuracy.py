@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dprime.data import Dataset
+from dprime.show.chart import Chart
 from dprime.train import (
     SGD,
     Adam,
@@ -21,7 +22,7 @@ from dprime.train import (
 from dprime.train.evaluate import accuracy
 from dprime.train.optimizers import Optimizer
 from papers.adversary import CLIP_NORM, LEARNING_RATE, STEPS, AtFirst
-from papers.drawing import LinesFigure, line
+from papers.drawing import line, lines_chart
 from papers.entry import Measured, Scale
 from papers.mosaicrown.experiment import (
     CASES,
@@ -183,7 +184,7 @@ def sentences(steps: str, count: int, found: Accuracies, others: Beside) -> list
     ]  # fmt: skip
 
 
-def drawn(steps: str, found: Accuracies, count: int) -> LinesFigure:
+def drawn(steps: str, found: Accuracies, count: int) -> Chart:
     """Every training's accuracy as cumulative shares."""
     lines = [
         line(case.name, np.sort(values), (np.arange(len(values)) + 1) / len(values))
@@ -195,4 +196,4 @@ def drawn(steps: str, found: Accuracies, count: int) -> LinesFigure:
         f"{steps[0].upper()}{steps[1:]}, {count:,} records: the accuracy goes from "
         f"{means[worst]:.3f} ({worst.name}) to {means[best]:.3f} ({best.name}) on average"
     )
-    return LinesFigure(said, "accuracy on test records", "share up to there", lines)
+    return lines_chart(said, "accuracy on test records", "share up to there", lines)

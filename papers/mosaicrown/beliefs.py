@@ -8,10 +8,11 @@ import numpy as np
 from scipy import special, stats
 
 from dprime.audit import identify
+from dprime.audit.separation import separation
 from dprime.mechanisms import Gaussian
-from dprime.show.figures import rung_of
+from dprime.show.chart import Chart
 from papers.adversary import BELIEF, CLIP_NORM, STEPS
-from papers.drawing import Line, LinesFigure, line
+from papers.drawing import Line, line, lines_chart
 from papers.entry import Measured, Scale
 from papers.mosaicrown.experiment import (
     CASES,
@@ -209,8 +210,8 @@ def identical(found: Found, one: Case, other: Case) -> Claim:
 
 def shown_distance(played: Played) -> Estimate:
     """d′ by the ranks of the log odds in both worlds."""
-    rung = rung_of("", played.logs[played.in_world], played.logs[~played.in_world])
-    return Estimate(rung.value, rung.low, rung.high)
+    found = separation(played.logs[played.in_world], played.logs[~played.in_world])
+    return Estimate(found.value, found.low, found.high)
 
 
 def ratio(above: Estimate, below: Estimate) -> Estimate:
@@ -255,7 +256,7 @@ def of_sensitivities(found: Found) -> list[Claim]:
     ]  # fmt: skip
 
 
-def drawn_beliefs(found: Found) -> LinesFigure:
+def drawn_beliefs(found: Found) -> Chart:
     """Part (a), as cumulative shares."""
     lines = [line(case.name, ENDS, cumulative(beliefs(each))) for case, each in found.items()]
     middle = {case: float(np.median(beliefs(played))) for case, played in found.items()}
@@ -263,10 +264,10 @@ def drawn_beliefs(found: Found) -> LinesFigure:
         f"In half of the trainings on D the belief in D ends above {middle[LOCAL_BOUNDED]:.2f} "
         f"with local noise (bounded) and above {middle[GLOBAL_BOUNDED]:.2f} with global noise"
     )
-    return LinesFigure(said, "final belief in D, in trainings on D", "share up to there", lines)
+    return lines_chart(said, "final belief in D, in trainings on D", "share up to there", lines)
 
 
-def drawn_sensitivities(found: Found) -> LinesFigure:
+def drawn_sensitivities(found: Found) -> Chart:
     """Part (b)."""
     lines = [line(c.name, range(1, STEPS + 1), each.norms.mean(0)) for c, each in found.items()]
     lines += [
@@ -280,4 +281,4 @@ def drawn_sensitivities(found: Found) -> LinesFigure:
         f"The record that is replaced moves a step by {100 * bounded:.0f} % of 2C, the one that "
         f"is left out by {100 * unbounded:.0f} % of C"
     )
-    return LinesFigure(said, "step", "mean local sensitivity", lines)
+    return lines_chart(said, "step", "mean local sensitivity", lines)

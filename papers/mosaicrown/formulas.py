@@ -10,6 +10,7 @@ from scipy import optimize, special, stats
 
 from dprime import TradeOff
 from dprime.bounds import classical_advantage_from_epsilon
+from dprime.show.chart import Chart
 from papers.adversary import (
     belief_bound,
     belief_exceeded,
@@ -17,7 +18,7 @@ from papers.adversary import (
     classical_noise,
     tight_mu,
 )
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.entry import Measured, Scale
 from papers.reproduce import SAME_BELIEF, TOLERANCE, Claim, readable, stated
 
@@ -55,7 +56,7 @@ def figure4_1(scale: Scale) -> Measured:
         "A stronger guarantee leaves the decision where it is and takes from the belief; the "
         f"advantage falls from {advantage[WEAK]:.2f} to {advantage[STRONG]:.2f}"
     )
-    figure = LinesFigure(said, "what was observed", "belief in D", lines)
+    figure = lines_chart(said, "what was observed", "belief in D", lines)
     settings = {"delta": FIXED_DELTA, "epsilons": list(guarantees)}
     return Measured([], settings, numbers, {"": figure})
 
@@ -155,7 +156,7 @@ def of_advantage() -> list[Claim]:
     ]  # fmt: skip
 
 
-def drawn_beliefs() -> LinesFigure:
+def drawn_beliefs() -> Chart:
     """Part (a)."""
     lines = [Line("δ = 0", [(e, belief_bound(e)) for e in EPSILONS])]
     lines += [
@@ -166,10 +167,10 @@ def drawn_beliefs() -> LinesFigure:
         f"At ε = 2 the expected bound on the belief is {belief_bound(2.0):.2f} without δ and "
         f"{expected_belief(2.0, DELTAS[-1]):.2f} with δ = {DELTAS[-1]:g}"
     )
-    return LinesFigure(said, "ε", "ρ_β, expected", lines)
+    return lines_chart(said, "ε", "ρ_β, expected", lines)
 
 
-def drawn_advantages() -> LinesFigure:
+def drawn_advantages() -> Chart:
     """Part (b)."""
     lines = [
         Line(f"δ = {readable(delta)}", [(e, advantage(e, delta)) for e in EPSILONS])
@@ -180,4 +181,4 @@ def drawn_advantages() -> LinesFigure:
         f"At ε = 2 the advantage is {advantage(2.0, first):.2f} for δ = {readable(first)} and "
         f"{advantage(2.0, last):.2f} for δ = {last:g}"
     )
-    return LinesFigure(said, "ε", "ρ_α", lines)
+    return lines_chart(said, "ε", "ρ_α", lines)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dprime.show.chart import Chart
 from dprime.train import TrainingData
 from papers.adversary import CLIP_NORM
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.entry import Measured, Scale
 from papers.mosaicrown.experiment import GLOBAL_BOUNDED, Data, play, records, settings
 from papers.reproduce import TOLERANCE, Claim, Floats, mean, share, stated
@@ -135,7 +136,7 @@ def most_moving(first: Floats, others: Replacements) -> Claim:
     )  # fmt: skip
 
 
-def drawn(made: list[Floats], others: Replacements) -> LinesFigure:
+def drawn(made: list[Floats], others: Replacements) -> Chart:
     """The mean with nine tenths of the trainings at each place."""
     points = [
         (place, float(each.mean()), *np.quantile(each, (0.05, 0.95)).tolist())
@@ -155,4 +156,4 @@ def drawn(made: list[Floats], others: Replacements) -> LinesFigure:
         "most different"
     )
     across = "replacement, by how different the records are (SSIM)"
-    return LinesFigure(said, across, "mean sensitivity", lines, places=PLACES)
+    return lines_chart(said, across, "mean sensitivity", lines, places=PLACES)

@@ -26,9 +26,12 @@ import numpy as np
 from scipy import stats
 
 from dprime.audit import AuditConfig, AuditRecord, audits_in, begin, words_in
+from dprime.audit.separation import separation
 from dprime.data.devices import device_title
-from dprime.show.figures import Figure, LadderFigure, Rung, rung_of
-from papers.drawing import Line, LinesFigure
+from dprime.show import charts
+from dprime.show.chart import Chart
+from dprime.show.charts import Rung
+from papers.drawing import Line, lines_chart
 from papers.entry import Kept, Measured, Raw, Scale, Table, is_kept, kept_or
 from papers.reproduce import CONFIDENCE, TOLERANCE, Claim, Estimate, stated
 
@@ -96,7 +99,7 @@ class Reached:
     def of(cls, adversary: str, epsilon: float, record: AuditRecord) -> Reached:
         """Of a finished audit."""
         scores = record.played.in_scores, record.played.out_scores
-        rung = rung_of(adversary, *scores)
+        rung = separation(*scores)
         return cls(
             adversary, epsilon, rung.value, rung.low, rung.high, record.claim.curve.d_prime(),
             {bound.method: bound.epsilon for bound in record.bounds}, len(scores[0]), record.about,
@@ -264,7 +267,7 @@ def file_values(data: str, scale: Scale) -> dict[str, Any]:
         values["model"] = "linear"
         steps = scale.pick(3, 10, None)
         values["training"] = {"steps": steps, "learning_rate": 0.5, "clip_norm": 1.0}
-        values["records"] = scale.pick(20, 50, None)
+        values["max_records"] = scale.pick(20, 50, None)
     return values
 
 
@@ -336,11 +339,11 @@ def tables(found: Ladder, names: list[str]) -> list[Table]:
     ]  # fmt: skip
 
 
-def drawn(found: Ladder, names: list[str], title: str) -> dict[str, Figure]:
+def drawn(found: Ladder, names: list[str], title: str) -> dict[str, Chart]:
     """The ladder at one ε, and the bounds at all."""
     at = {name: found[name, DRAWN] for name in names}
     rungs = tuple(Rung(name, each.low, each.d_prime, each.high) for name, each in at.items())
-    ladder = LadderFigure(rungs, at[WORST].allowed, f"d′ (ε = {DRAWN:g})", 0.95)
+    ladder = charts.ladder(rungs, at[WORST].allowed, f"d′ (ε = {DRAWN:g})", 0.95)
     lines = [Line("certified", [(epsilon, epsilon) for epsilon in EPSILONS])]
     lines += [
         Line(name, [(epsilon, found[name, epsilon].bounds["band"]) for epsilon in EPSILONS])
@@ -351,4 +354,4 @@ def drawn(found: Ladder, names: list[str], title: str) -> dict[str, Figure]:
         f"{title}: where ε = {DRAWN:g} is certified, {at[WORST].trials:,} trials show at least "
         f"{least:.2f} for api-access and {best:.2f} for {WORST}"
     )
-    return {"ladder": ladder, "bounds": LinesFigure(said, "certified ε", "ε at least", lines)}
+    return {"ladder": ladder, "bounds": lines_chart(said, "certified ε", "ε at least", lines)}

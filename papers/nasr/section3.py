@@ -10,7 +10,7 @@ from scipy import special
 from dprime import GDP, TradeOff, choose
 from dprime.audit import epsilon_limit, largest_epsilon
 from dprime.bounds import classical_noise_multiplier_from_epsilon, epsilon_from_error_rates
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, lines_chart
 from papers.entry import Measured, Scale
 from papers.reproduce import Claim, computed, stated
 
@@ -41,7 +41,7 @@ def section3(scale: Scale) -> Measured:
         f"1,000 trials a world show an ε of at most {largest_epsilon(TRIALS):.2f} by Clopper and "
         f"Pearson, and of at most {epsilon_limit(TRIALS):.2f} by any valid bound"
     )
-    figure = LinesFigure(said, "trials in each world", "largest ε to be shown", lines, "x")
+    figure = lines_chart(said, "trials in each world", "largest ε to be shown", lines, "x")
     return Measured(claims, {"delta": DELTA, "confidence": 0.95}, numbers, {"": figure})
 
 

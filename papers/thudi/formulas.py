@@ -16,7 +16,8 @@ from dprime.bounds import (
     sablayrolles_precision_from_epsilon,
     yeom_advantage_from_epsilon,
 )
-from papers.drawing import Line, LinesFigure, line
+from dprime.show.chart import Chart
+from papers.drawing import Line, line, lines_chart
 from papers.entry import Measured, Scale
 from papers.reproduce import TOLERANCE, Claim, stated
 
@@ -39,7 +40,7 @@ def bound(epsilon: float, prior: float) -> float:
 def figure1(scale: Scale) -> Measured:
     """The bound on a grid, the sentences of section 3.4, and theorem 3.3 itself."""
     lines = {epsilon: [bound(epsilon, prior) for prior in PRIORS] for epsilon in EPSILONS}
-    figure = LinesFigure(
+    figure = lines_chart(
         "The bound on precision falls to 0 with π, and to π with ε.", ACROSS, "bound on precision",
         [line(f"ε = {epsilon:g}", PRIORS, values) for epsilon, values in lines.items()],
     )  # fmt: skip
@@ -107,7 +108,7 @@ def figure2(scale: Scale) -> Measured:
         )
         for epsilon in EPSILONS
     ]  # fmt: skip
-    figure = LinesFigure(
+    figure = lines_chart(
         f"A smaller π is the stronger means below t = {crossing:.2f}.", "t",
         "growth of the term in the bound",
         [
@@ -157,7 +158,7 @@ def figure7(scale: Scale) -> Measured:
                f"response on each of them), it is {kept:.3f}; for the {mended} of the corrected "
                f"formula it is {kept_mended:.3f}.")
     )  # fmt: skip
-    figure = LinesFigure(
+    figure = lines_chart(
         f"At c = {FEW} the capacity is {mended} records, not {printed}.",
         "c, expected size of the training set", "records that can be denied",
         [line(name, SIZES, each) for name, each in {**counted, "linear": SIZES}.items()], "xy",
@@ -230,11 +231,9 @@ def figure8(scale: Scale) -> Measured:
         most=1.005,
     )  # fmt: skip
 
-    def drawn(
-        said: str, y: str, grid: Sequence[float], read: Callable[[float], float]
-    ) -> LinesFigure:
+    def drawn(said: str, y: str, grid: Sequence[float], read: Callable[[float], float]) -> Chart:
         shown = [Line(y, [(t, read(t)) for t in grid])]
-        return LinesFigure(said, "threshold, from the first weight", y, shown)
+        return lines_chart(said, "threshold, from the first weight", y, shown)
 
     figures = {
         "precision": drawn("Precision goes to 1 as the threshold falls.", "precision", wide,
@@ -277,7 +276,7 @@ def figure9(scale: Scale) -> Measured:
                  (values[name] - own).min(), least=0.0) for name in looser),
     ]  # fmt: skip
     shown = {"Thudi, Humphries, Mahloujifar": own, **{n: values[n] for n in (*looser, "Yeom")}}
-    figure = LinesFigure(
+    figure = lines_chart(
         "At π = ½ the bound is the lowest at every ε.", "ε", "bound on accuracy",
         [line(name, grid, each) for name, each in shown.items()],
     )  # fmt: skip
@@ -299,5 +298,5 @@ def figure10(scale: Scale) -> Measured:
         for name, values in (("Sablayrolles", other), ("Thudi", own)):
             lines.append(line(f"{name}, ε = {epsilon:g}", priors, values))
     said = "The bound lies below that of Sablayrolles et al. at every π."
-    figure = LinesFigure(said, ACROSS, "bound on precision", lines)
+    figure = lines_chart(said, ACROSS, "bound on precision", lines)
     return Measured(claims, {"epsilon": epsilons, "delta": 0.0}, {}, {"": figure})

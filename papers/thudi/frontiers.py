@@ -25,7 +25,9 @@ from dprime.membership.frontiers import FrontierRecord, MeasuredPoint, frontier
 from dprime.membership.planner import DELTA, MIN_TPR, PoolPlan
 from dprime.plain import to_json
 from dprime.runs import run_file
-from dprime.show.figures import FrontierFigure, FrontierPoint, FrontierSeries
+from dprime.show import charts
+from dprime.show.chart import Chart
+from dprime.show.charts import FrontierPoint, FrontierSeries
 from dprime.train import SGD, Compute
 from papers.entry import Kept, Measured, Raw, Scale, is_kept, kept_or
 from papers.reproduce import Claim, Estimate, Floats, computed, mean, stated
@@ -192,7 +194,8 @@ def trained(
     plans = {
         bound: plan(
             float(bound), pool_size=len(part.train), batch_size=chosen.batch,
-            epochs=chosen.epochs, probabilities=[p for p in chosen.priors if p < float(bound)],
+            epochs=chosen.epochs,
+            sampling_probabilities=[p for p in chosen.priors if p < float(bound)],
         )
         for bound in bounds
     }  # fmt: skip
@@ -347,20 +350,19 @@ def told(found: FrontierRecord, read: Read) -> str:
     return f"Accuracies are {each}."
 
 
-def drawn(data: str, found: Frontiers, read: Read) -> FrontierFigure:
+def drawn(data: str, found: Frontiers, read: Read) -> Chart:
     """Accuracy against π, a line for each bound; intervals hold for all points of a line."""
 
     def point(one: MeasuredPoint, points: int) -> FrontierPoint:
         value = among(read(one), points)
         low, high = max(0.0, value.low), min(1.0, value.high)
-        noise = one.noise_multiplier
-        return FrontierPoint(one.probability, value.value, low, high, one.epsilon, noise)
+        return FrontierPoint(one.probability, value.value, low, high, one.epsilon)
 
     series = [
         FrontierSeries(float(bound), tuple(point(one, len(each.points)) for one in each.points))
         for bound, each in found.items()
     ]
-    return FrontierFigure(tuple(series), TITLES[data])
+    return charts.frontier(tuple(series), TITLES[data])
 
 
 def numbers(found: Mapping[str, Frontiers], read: Read) -> dict[str, Any]:

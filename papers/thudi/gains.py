@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from dprime.membership.confidence import Interval, over_repetitions
-from dprime.show.figures import PrecisionLine, PrecisionOverPriorFigure, PrecisionPoint
+from dprime.show.chart import Chart
+from dprime.show.charts import PrecisionLine, PrecisionPoint, precision_over_prior
 from papers.reproduce import Claim, Estimate, Floats, by_luck, mean, stated
 from papers.thudi.attacks import TITLES, Cell, Found
 
@@ -166,7 +167,7 @@ def interval(values: Values) -> Interval:
 
 def drawn_precision(
     data: str, found: Sequence[Found], title: str, read: Read, shuffled: str = ""
-) -> PrecisionOverPriorFigure:
+) -> Chart:
     """Precision against π, one panel for each ε; perhaps with that of shuffled scores."""
 
     def point(cell: Cell) -> PrecisionPoint:
@@ -178,4 +179,4 @@ def drawn_precision(
         for each in found
     }
     lines = tuple(PrecisionLine(name, each) for name, each in points.items() if each)
-    return PrecisionOverPriorFigure(lines, title, TITLES[data])
+    return precision_over_prior(lines, title, TITLES[data])

@@ -10,16 +10,9 @@ from typing import Any
 import numpy as np
 
 from dprime.membership.confidence import over_repetitions
-from dprime.show.figures import (
-    ImprovementFigure,
-    ImprovementPoint,
-    MembershipRocFigure,
-    PrecisionLine,
-    PrecisionOverPriorFigure,
-    PrecisionPoint,
-    RocCurve,
-)
-from dprime.show.figures.trade_off import Points
+from dprime.show import charts
+from dprime.show.chart import Chart
+from dprime.show.charts import ImprovementPoint, Points, PrecisionLine, PrecisionPoint, RocCurve
 from papers.entry import Measured, Scale, Table
 from papers.reproduce import Claim, Estimate, Floats, by_luck, mean, stated
 from papers.thudi.attacks import (
@@ -153,10 +146,10 @@ def figure4(scale: Scale) -> Measured:
     found = results(scale, PRIVATE)
     figures = {data: drawn_improvement(data, own) for data, own in found.items()}
     numbers = {
-        data: {name: [getattr(point, name) for point in figure.points]
-               for name in ("prior", "improvement", "shuffled")}
+        data: {"prior": [*attacked.x], "improvement": [*attacked.y], "shuffled": [*shuffled.y]}
         for data, figure in figures.items()
-    }  # fmt: skip
+        for attacked, shuffled in [figure.series[:2]]
+    }
     return Measured(
         [claim for data, own in found.items() for claim in less_at_the_ends(data, own)],
         settings(scale, found), numbers, figures, kept(scale, found),
@@ -186,7 +179,7 @@ def less_at_the_ends(data: str, found: list[Found]) -> list[Claim]:
     return claims
 
 
-def drawn_improvement(data: str, found: Sequence[Found]) -> ImprovementFigure:
+def drawn_improvement(data: str, found: Sequence[Found]) -> Chart:
     """The best precision of LiRA less the share of members, over all ε, by π."""
     points = []
     for prior in (cell["prior"] for cell in found[0]["cells"]):
@@ -196,7 +189,7 @@ def drawn_improvement(data: str, found: Sequence[Found]) -> ImprovementFigure:
             for read in (BEST, SHUFFLED)
         ]
         points.append(ImprovementPoint(prior, *both[0], *both[1]))
-    return ImprovementFigure(tuple(points), "LiRA", TITLES[data], thresholds=40)
+    return charts.improvement(tuple(points), "LiRA", TITLES[data], thresholds=40)
 
 
 RATE = 0.01
@@ -254,7 +247,7 @@ def marginal(found: Found) -> Claim:
     )  # fmt: skip
 
 
-def drawn_roc(found: Found) -> MembershipRocFigure:
+def drawn_roc(found: Found) -> Chart:
     """One line for each π. The claim drawn is the loosest, so that it holds for every line."""
     fprs = tuple(found["fpr"])
     curves = []
@@ -266,7 +259,7 @@ def drawn_roc(found: Found) -> MembershipRocFigure:
     claim = None if None in allowed else Points(fprs, tuple(np.max(allowed, axis=0).tolist()))
     title = f"LiRA, {TITLES[found['data']]}, {label(found)}"
     others = found["records"] * (1 - max(cell["prior"] for cell in found["cells"]))
-    return MembershipRocFigure(tuple(curves), claim, title, least_fpr=1 / others)
+    return charts.membership_roc(tuple(curves), claim, title, least_fpr=1 / others)
 
 
 def figure12(scale: Scale) -> Measured:
@@ -345,7 +338,7 @@ def of_rates(title: str, cells: Sequence[Cell]) -> list[Claim]:
     ]  # fmt: skip
 
 
-def drawn_rates(data: str, found: Found) -> PrecisionOverPriorFigure:
+def drawn_rates(data: str, found: Found) -> Chart:
     """A panel for each rate of the shadow models."""
 
     def point(rate: str, cell: Cell) -> PrecisionPoint:
@@ -358,4 +351,4 @@ def drawn_rates(data: str, found: Found) -> PrecisionOverPriorFigure:
         PrecisionLine(f"shadow models at {rate}", tuple(map(partial(point, rate), cells)))
         for rate in cells[0]["by_rate"]
     ]
-    return PrecisionOverPriorFigure(tuple(lines), "LiRA", TITLES[data])
+    return charts.precision_over_prior(tuple(lines), "LiRA", TITLES[data])

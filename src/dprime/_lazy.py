@@ -26,10 +26,7 @@ def lazy(
     library: str | None = None,
     needing: Mapping[str, str] | None = None,
 ) -> Callable[[str], Any]:
-    """The `__getattr__` of a package, whose names have places: their modules.
-
-    Some `modules` are there without an import of their own. The names in `needing` need a library.
-    """
+    """The `__getattr__` of a package, whose names have places: their modules."""
     needing = needing or {}
     every = {**needing, **places}
 

@@ -43,20 +43,17 @@ RATIO = 4  # step of a level's lattice over the step of the level below
 REACH = 1024  # atoms of a level lie within this many steps of 0
 SPREAD = 5e-5  # share of the variance that rounding to lattices may add in one stage
 LARGEST_BLOCK = 80  # more steps than this are composed in stages
-WINDOW = 1e-16
-"""P-mass (above) and Q-mass (below) that a window may miss, for each composed step sequence."""
-
+WINDOW = 1e-16  # P-mass (above), Q-mass (below) that a window may miss, for each step sequence
 TRIM = 4e-16  # mass trimmed off each tail of a level, where only FFT noise is left
 EPSILON = float(np.finfo(np.float64).eps)
 
-LARGEST_GRID = 2**21
-"""Longest lattice that is tried; a longer one means that the claim cannot be certified here."""
+LARGEST_GRID = 2**21  # longest lattice that is tried; a longer one cannot be certified here
 
 
 def compose(parts: Sequence[Part]) -> PrivacyLoss:
-    """The loss of all parts together, each repeated independently as often as it says.
+    """The loss of all parts together, each as often as it says; it dominates the true one.
 
-    The result dominates the true composition: no risk read off it is below the truth.
+    No risk that is read off it is below the truth.
     """
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0]

@@ -3,11 +3,10 @@
 Most conversions are readings of a curve: of `EpsilonDelta(ε, δ)`, `GDP(μ)` or `Gaussian(z, steps)`,
 and for Bayes security β* of `TradeOff.from_lines([(0.0, 1 - β*)])`. Backwards, `choose` finds what
 keeps a reading below a ceiling: `choose(EpsilonDelta(delta=δ), precision=0.9, prior=0.1).epsilon`.
-
-Here is what remains. Each docstring says whether the number is a certified bound, exact, or an
-estimate. `noise_multiplier` is z = σ/C on the clipped sum, whatever the adjacency; one record moves
-that sum by at most C (add-remove, zero-out) or 2C (replace). Sources: B is Bernau et al. 2021, N is
-Nasr et al. 2021, K is Kairouz et al. 2015, Mi is Mironov 2017, T is Thudi et al. 2024.
+Each docstring here says whether the number is certified, exact, or an estimate. `noise_multiplier`
+is z = σ/C on the clipped sum; one record moves that sum by at most C, or 2C for replace. Sources: B
+is Bernau et al. 2021, N is Nasr et al. 2021, K is Kairouz et al. 2015, Mi is Mironov 2017, T is
+Thudi et al. 2024.
 """
 
 from __future__ import annotations
@@ -35,11 +34,7 @@ def yeom_advantage_from_epsilon(epsilon: float) -> float:
 
 
 def mosaicrown_advantage_from_epsilon(epsilon: float) -> float:
-    """MOSAICrOWN D5.3, below eq. 4.5: (e^ε - 1)/2, certified for pure ε-DP and capped at 1.
-
-    Its authors argue for attackers who are right at least half of the time; it holds for all, since
-    (e^ε - 1)/(e^ε + 1) is smaller.
-    """
+    """MOSAICrOWN D5.3, below eq. 4.5: (e^ε - 1)/2, certified for pure ε-DP and capped at 1."""
     return math.expm1(min(_epsilon(epsilon), math.log(3.0))) / 2
 
 
@@ -64,9 +59,8 @@ def classical_noise_multiplier_from_epsilon(
 ) -> float:
     """The classical noise for (ε, δ)-DP in one step: √(2 ln(1.25/δ)) / ε.
 
-    Certified (enough noise) for ε <= 1, where alone it is proved; a larger ε is refused unless
-    `beyond_proof` is true, and then nothing is guaranteed. `choose(Gaussian(), ...)` is exact,
-    needs less noise and holds for every ε.
+    Certified for ε <= 1, where alone it is proved; a larger ε is refused unless `beyond_proof`, and
+    then nothing is guaranteed. `choose(Gaussian(), ...)` is exact and needs less.
     """
     epsilon = validate.positive("epsilon", epsilon)
     if epsilon > 1 and not beyond_proof:
@@ -79,8 +73,7 @@ def classical_noise_multiplier_from_epsilon(
 def classical_advantage_from_epsilon(epsilon: float, *, delta: float) -> float:
     """The advantage on a Gaussian mechanism with the classical noise for (ε, δ): B's ρ_α.
 
-    Exact for that noise, whatever ε. Not a bound for another mechanism that is (ε, δ)-DP, nor for a
-    Gaussian with the exact noise, which is less: read the advantage off their curves.
+    Exact for that noise, whatever ε; no bound for another mechanism that is (ε, δ)-DP.
     """
     return TradeOff.gaussian(_epsilon(epsilon) / _classical_scale(delta)).advantage()  # B Theorem 3
 
@@ -88,9 +81,8 @@ def classical_advantage_from_epsilon(epsilon: float, *, delta: float) -> float:
 def classical_epsilon_from_advantage(advantage: float, *, delta: float) -> float:
     """The ε whose classical noise gives a Gaussian mechanism this advantage.
 
-    The inverse of `classical_advantage_from_epsilon`: B's eq. 6 with the factor 2 that it lacks in
-    print. From a measured advantage it is a point estimate, without confidence, and (ε, δ)-DP
-    follows from it only where it is at most 1; `empirical_epsilon_from_advantage` is exact.
+    B's eq. 6 with the factor 2 that it lacks in print. From a measured advantage it is a point
+    estimate, and (ε, δ)-DP follows from it only where it is at most 1.
     """
     return _classical_scale(delta) * _mu(advantage)  # B eq. 6, corrected
 
@@ -108,8 +100,7 @@ def epsilon_from_error_rates(
 
     A lower bound on ε for true rates, a point estimate for measured ones. If both are upper ends of
     confidence intervals, and the test was fixed before the trials that are counted, a lower bound
-    with the confidence that both hold. max(ln((1-δ-FP)/FN), ln((1-δ-FN)/FP)), at least 0, and
-    infinite if an attacker never errs in one way and is not useless in the other.
+    with the confidence that both hold.
     """
     fpr = validate.probability("false_positive_rate", false_positive_rate)
     fnr = validate.probability("false_negative_rate", false_negative_rate)
@@ -129,9 +120,8 @@ def _log_ratio(correct: float, error: float) -> float:
 def epsilon_from_belief(belief: float, *, prior: float = 0.5) -> float:
     """The ε that corresponds to a largest belief β in the record: ln(β/(1-β)) - logit π.
 
-    Pure ε-DP keeps every attacker's belief at or below β: certified, rounded down and checked. For
-    the largest final belief seen over all runs it is ε′, a point estimate; B section 5.3 prints it
-    without the logarithm.
+    Pure ε-DP keeps every attacker's belief at or below β: certified, rounded down. For the largest
+    final belief seen it is ε′, a point estimate; B section 5.3 prints it without the logarithm.
     """
     belief = validate.inner_probability("belief", belief, example=0.9)
     prior = validate.inner_probability("prior", prior)
@@ -145,19 +135,17 @@ def epsilon_from_belief(belief: float, *, prior: float = 0.5) -> float:
 def empirical_epsilon_from_advantage(advantage: float, *, delta: float) -> float:
     """The ε′ of the Gaussian mechanism on which the best attacker has this advantage.
 
-    Point estimate: exact for Gaussian noise, by μ′ = 2Φ⁻¹((Adv + 1)/2) and the ε of that μ′ at δ.
-    B's own formula (eq. 6, corrected) is `classical_epsilon_from_advantage`. A measured advantage
-    below 0 counts as 0.
+    Point estimate: exact for Gaussian noise, by μ′ = 2Φ⁻¹((Adv + 1)/2) and the ε of that μ′ at δ. A
+    measured advantage below 0 counts as 0.
     """
     seen = validate.number("advantage", advantage, example=0.2)
     return TradeOff.gaussian(_mu(max(0.0, seen))).epsilon(delta)
 
 
 def mu_from_epsilon(epsilon: float, *, delta: float) -> float:
-    """The largest μ for which a Gaussian mechanism is (ε, δ)-DP, to the last digits.
+    """The largest μ for which a Gaussian mechanism is (ε, δ)-DP, to the last digits, rounded down.
 
-    Exact but for rounding (down), checked with the δ of its curve. `choose(GDP(), ...)` finds it to
-    twelve digits; here a claim of ε = 4 is one of 4 when it is printed.
+    `choose(GDP(), ...)` finds it to twelve digits; here a claim of ε = 4 is one of 4 when printed.
     """
     epsilon = validate.positive("epsilon", epsilon)
     delta = validate.inner_probability("delta", delta, example=1e-5)
@@ -175,9 +163,9 @@ def mu_from_epsilon(epsilon: float, *, delta: float) -> float:
 def epsilon_from_rdp(rdp: Sequence[float], *, orders: Sequence[float], delta: float) -> float:
     """The smallest ε = ε_RDP + ln(1/δ)/(α - 1) over the orders α; `rdp` holds ε_RDP at each.
 
-    Certified upper bound, also on the tail. The conversion is not the tightest one known, but it
-    proves more than (ε, δ)-DP: by Markov's inequality the privacy loss exceeds that ε with
-    probability at most δ, so the belief does too (B section 4.4).
+    Certified, also on the tail: by Markov's inequality the privacy loss exceeds that ε with
+    probability at most δ, so the belief does too (B section 4.4). Not the tightest one known for
+    (ε, δ)-DP.
     """
     delta = validate.inner_probability("delta", delta, example=1e-5)
     values = [validate.at_least_zero("rdp", value) for value in rdp]
@@ -194,8 +182,8 @@ def belief_from_rdp(
 ) -> float:
     """The belief in the record that is exceeded with at most the probability `exceeded`.
 
-    Certified upper bound for the attacker who sees everything, if the record was in: B eq. 8 with
-    δ = `exceeded`. This is the case in which B's Theorem 2(ii) is true.
+    Certified for the attacker who sees everything, if the record was in: B eq. 8 with δ =
+    `exceeded`, the case in which B's Theorem 2(ii) is true.
     """
     exceeded = validate.inner_probability("exceeded", exceeded, example=1e-3)
     prior = validate.inner_probability("prior", prior)
@@ -207,8 +195,7 @@ def rdp_epsilon_from_noise_multiplier(
 ) -> float:
     """The ε of Gaussian noise by RDP composition, minimised over all real orders.
 
-    Certified upper bound, also on the tail: Pr[privacy loss > ε] <= δ. Larger than the exact ε of
-    `Gaussian(noise_multiplier, steps)`, which says nothing about that tail.
+    Certified upper bound, also on the tail: Pr[privacy loss > ε] <= δ, unlike the exact ε.
     """
     noise_multiplier = validate.positive("noise_multiplier", noise_multiplier)
     delta = validate.inner_probability("delta", delta, example=1e-5)
@@ -218,11 +205,7 @@ def rdp_epsilon_from_noise_multiplier(
 def rdp_noise_multiplier_from_epsilon(
     epsilon: float, *, delta: float, steps: int = 1, adjacency: str = "add-remove"
 ) -> float:
-    """Split a total (ε, δ) over the steps by RDP: the noise multiplier of each step.
-
-    The smallest noise for which RDP composition proves the total, rounded up and checked with
-    `rdp_epsilon_from_noise_multiplier`; the privacy loss then exceeds ε with probability at most δ.
-    """
+    """The noise of each step for which RDP composition proves a total (ε, δ), rounded up."""
     epsilon = validate.positive("epsilon", epsilon)
     delta = validate.inner_probability("delta", delta, example=1e-5)
     moved = _moved(steps, adjacency)
@@ -253,9 +236,8 @@ def deletion_capacity(deniability: float, *, epsilon: float, prior: float) -> De
     """The number of records of which pure ε-DP lets one still say that none was used.
 
     Each record of the pool was kept independently with probability `prior`; the result is the
-    largest m with P(none of the m was used | output) >= `deniability`, rounded down. Certified.
-    T's Corollary 5.2 with the lower bound it needs, L = 1 / (1 + e^ε π/(1-π)) and m = ln B / ln L.
-    `dprime.consequences.deletion_capacity` reads it off any curve.
+    largest m with P(none of the m was used | output) >= `deniability`, rounded down. Certified. T's
+    Corollary 5.2 with the lower bound it needs, L = 1 / (1 + e^ε π/(1-π)) and m = ln B / ln L.
     """
     target = validate.inner_probability("deniability", deniability, example=0.8)
     prior = validate.inner_probability("prior", prior, example=0.001)

@@ -51,10 +51,9 @@ class PrivacyLosses:
         """One full-batch release of the record for each pass that a phase touches.
 
         Given the orders of all passes, the record is in at most one step of each, so this bounds
-        the phase; the orders are the same in both worlds, so it holds without them too. There is no
-        credit for the hidden order. A pass that one phase leaves unfinished may go on in the next,
-        and the record may be met in both. So a phase counts as begun inside a pass unless all
-        phases before it are certain to end with one.
+        the phase; the orders are the same in both worlds, so it holds without them too. A pass that
+        one phase leaves unfinished may go on in the next, and the record may be met in both. So a
+        phase counts as begun inside a pass unless all phases before it are certain to end with one.
 
         Every pass but the last lies in the phase with all its steps, at least `in_pass`. Inside,
         the first one may have a single step left; that leaves one step fewer for the others.

@@ -1,12 +1,9 @@
 """What follows from a certified curve for a model trained on a part of a pool.
 
-Thudi et al. 2024 (T), section 5, read off the whole curve instead of one (ε, δ): how many records
-can be denied at once, how far a reconstruction can be trusted, how far the loss on a record can
-tell that it was used.
-
-Notation: each record of the pool was trained on independently with probability π. S is a set of
-outputs (models, or anything computed from them), t = P(S | none of the m records in question was
-used), f the curve: adding one record brings P(S) = x to at most f(x).
+Thudi et al. 2024 (T), section 5, read off the whole curve instead of one (ε, δ). Notation: each
+record of the pool was trained on independently with probability π. S is a set of outputs, t = P(S |
+none of the m records in question was used), f the curve: adding one record brings P(S) = x to at
+most f(x).
 """
 
 from __future__ import annotations
@@ -49,7 +46,7 @@ class Consequences:
 def consequences(
     mechanism: Mechanism,
     *,
-    prior: float | None = None,
+    sampling_probability: float | None = None,
     deniability: float = 0.8,
     output_probability: float | None = 0.01,
     min_tpr: float = 0.01,
@@ -58,12 +55,12 @@ def consequences(
 ) -> Consequences:
     """What follows from a mechanism's certified curve for deletion, reconstruction and loss.
 
-    `prior` is the probability with which each record of the pool was trained on: that of a
+    `sampling_probability` is that with which each record of the pool was trained on: that of a
     `PoolSampled`, or given with another mechanism. The deletion capacity holds for what a model
-    shows with at least `output_probability` where none of the records was used; None: for all that
-    it may show, which only a pure ε allows. Attacks reconstruct the record in question in at least
-    `min_tpr` of the trainings on it, attackers say "not a member" of at least `min_tnr` of the
-    outsiders, and a loss lies between 0 and `loss_bound`.
+    shows with at least `output_probability` where none of the records was used; None, for all that
+    it may show, needs a pure ε. Attacks reconstruct the record in at least `min_tpr` of the
+    trainings on it, attackers say "not a member" of at least `min_tnr` of the outsiders, and a loss
+    lies between 0 and `loss_bound`.
 
     >>> from dprime import DPSGD
     >>> found = consequences(PoolSampled(DPSGD(1.0, 0.01, 2000), probability=0.001))
@@ -71,13 +68,18 @@ def consequences(
     (54, 0.006)
     """
     if not isinstance(mechanism, PoolSampled):
-        if prior is None:
+        if sampling_probability is None:
             remedy = "give the share of the pool that was trained on, such as 0.1"
-            raise validate.invalid_input("prior", "missing", "given", remedy)
-        mechanism = PoolSampled(mechanism, validate.inner_probability("prior", prior, example=0.1))
-    elif prior is not None:
-        remedy = "the pool's own probability is the prior"
-        raise validate.invalid_value("prior", prior, "left out for a pool", remedy)
+            raise validate.invalid_input("sampling_probability", "missing", "given", remedy)
+        share = validate.inner_probability(
+            "sampling_probability", sampling_probability, example=0.1
+        )
+        mechanism = PoolSampled(mechanism, share)
+    elif sampling_probability is not None:
+        remedy = "the pool has its own"
+        raise validate.invalid_value(
+            "sampling_probability", sampling_probability, "left out for a pool", remedy
+        )
     curve = mechanism.curve(DEFAULT_ADJACENCY)
     trust = {"prior": mechanism.prior, "min_tpr": min_tpr}
     negative = {"prior": mechanism.least_prior, "min_tnr": min_tnr}
@@ -97,8 +99,8 @@ def chance_unused(
 
     Certified lower bound on P(none of the m used | S) for every S that has at least
     `output_probability` where none of them was used. The records must be named without looking at
-    the model. Where j of them were used, P(S) is at most f(f(... f(t))), j times: each record more
-    is one step along the curve. Reached by a mechanism that adds them all in the same direction.
+    the model. Where j of them were used, P(S) is at most f(f(... f(t))), j times. Reached by a
+    mechanism that adds them all in the same direction.
     """
     count = validate.whole("records", records, example=10)
     if count > LARGEST_COUNT:
@@ -119,8 +121,7 @@ def deletion_capacity(
     """The number of records of which one can still say that none was used, from the whole curve.
 
     The largest m with P(none of the m used | S) >= `deniability` that `chance_unused` certifies.
-    But for rounding, never less than any one (ε, δ) of the curve gives. Without an
-    `output_probability` it is that of the pure ε, `bounds.deletion_capacity`.
+    Without an `output_probability` it is that of the pure ε, `bounds.deletion_capacity`.
     """
     target = validate.inner_probability("deniability", deniability, example=0.8)
     prior = validate.inner_probability("prior", prior, example=0.001)

@@ -23,20 +23,14 @@ from dprime.shapes import GaussianShape, Polygon, Shape
 
 Kind = Literal["certified", "estimate", "lower bound"]
 
-INDEX_FLOOR = 1e-4
-"""d' looks at error rates of at least this; below it no Gaussian bounds a curve with delta > 0."""
-
+INDEX_FLOOR = 1e-4  # error rates that d' looks at; below, no Gaussian bounds a curve with delta > 0
 DRAWN = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.0, 1.0, 101)[1:]]))
 """False-positive rates at which a drawing shows a curve."""
 
 
 @dataclass(frozen=True, eq=False)
 class TradeOffMetrics:
-    """The metrics, read off a shape.
-
-    `TradeOff` certifies them from above, `LowerCurve` bounds them from below with a confidence,
-    `Estimate` does neither.
-    """
+    """The metrics, read off a shape."""
 
     shape: Shape
     kind: ClassVar[Kind]
@@ -97,16 +91,15 @@ class TradeOffMetrics:
     def reconstruction_success(self, guess: float) -> float:
         """Largest probability that an attack reconstructs a record: TPR(FPR = guess).
 
-        The best guess without the model is close enough with probability `guess`. The attacker
-        knows all other records and believes of the record z what they believe without the model.
-        Close enough is any relation, such as a distance of at most η. Let P_z be the law of what is
-        seen if z was used, Q that without it (or, with replace, with a fixed record in its place),
-        and S_z the outputs from which the attack makes something close to z. P_z(S_z) <=
-        TPR(Q(S_z)), since "the output is in S_z" is a test between the two worlds. TPR is concave
-        and increasing, so over z the mean of P_z(S_z) is at most TPR(mean of Q(S_z)); and that mean
-        is the success of an attack that sees nothing of z, so it is at most `guess` (Hayes,
-        Mahloujifar and Balle 2023, theorem 2, with the whole curve). A random attack is a mean of
-        such attacks.
+        The best guess without the model is close enough with probability `guess`; the attacker
+        knows all other records. Close enough is any relation, such as a distance of at most η. Let
+        P_z be the law of what is seen if z was used, Q that without it (or, with replace, with a
+        fixed record in its place), and S_z the outputs from which the attack makes something close
+        to z. P_z(S_z) <= TPR(Q(S_z)), since "the output is in S_z" is a test between the two
+        worlds. TPR is concave and increasing, so over z the mean of P_z(S_z) is at most TPR(mean of
+        Q(S_z)); and that mean is the success of an attack that sees nothing of z, so it is at most
+        `guess` (Hayes, Mahloujifar and Balle 2023, theorem 2, with the whole curve). A random
+        attack is a mean of such attacks.
         """
         self._refuse_if_lower("reconstruction_success")
         return self.shape.tpr(validate.inner_probability("guess", guess, example=0.01))
@@ -133,8 +126,7 @@ class TradeOffMetrics:
     def belief_exceeds_in_worst_pair(self, belief: float, prior: float = 0.5) -> float:
         """Probability that the belief exceeds `belief` for the worst-case pair of worlds itself.
 
-        Smaller than `belief_exceeds` and not a bound for every record: a pair that is easier to
-        protect can have a larger value. Never a certificate.
+        Never a certificate: a pair that is easier to protect can have a larger value.
         """
         return self.shape.tpr_at_likelihood_ratio(self._log_ratio(belief, prior))
 
@@ -145,10 +137,7 @@ class TradeOffMetrics:
         return float(scipy.special.logit(belief) - scipy.special.logit(prior))
 
     def belief(self, prior: float = 0.5, exceeded: float = 1e-3) -> float:
-        """The posterior belief that is exceeded with probability at most `exceeded`.
-
-        It is the precision of attackers with TPR = `exceeded`: the inverse of `belief_exceeds`.
-        """
+        """The posterior belief that is exceeded with probability at most `exceeded`."""
         self._refuse_if_lower("belief")
         exceeded = validate.rate("exceeded", exceeded, example=0.001)
         return self.precision(prior, exceeded)
@@ -160,10 +149,7 @@ class TradeOffMetrics:
             raise validate.invalid_input(name, where, "read off an upper one", remedy)
 
     def d_prime(self, floor: float = INDEX_FLOOR) -> float:
-        """The smallest mu whose Gaussian curve lies above, where FPR and FNR are at least `floor`.
-
-        Infinite where the curve leaves no such rates.
-        """
+        """The smallest mu whose Gaussian curve lies above, from error rates `floor` on, or ∞."""
         floor = validate.inner_probability("floor", floor, example=INDEX_FLOOR)
         if floor >= 0.5:
             remedy = f"give a small error rate such as {INDEX_FLOOR}"
@@ -195,8 +181,8 @@ class TradeOff(TradeOffMetrics):
     def from_lines(forward: Iterable[Line], backward: Iterable[Line] | None = None) -> TradeOff:
         """The largest curve allowed by pairs (epsilon, delta), epsilon >= 0.
 
-        `forward` bounds TPR - e^epsilon FPR, `backward` the same with the worlds exchanged (where
-        not given: the same pairs, as differential privacy has it).
+        `forward` bounds TPR - e^epsilon FPR, `backward` the same with the worlds exchanged (by
+        default the same pairs, as differential privacy has it).
 
         >>> curve = TradeOff.from_lines([(1.0, 1e-5)])
         >>> round(curve.advantage(), 5), round(curve.epsilon(delta=1e-5), 9)
@@ -225,11 +211,10 @@ class Estimate(TradeOffMetrics):
 class LowerCurve(TradeOffMetrics):
     """What an attacker was seen to reach.
 
-    With probability `confidence` over the trials, such as 0.95, the true curve lies on or above
-    this one everywhere. Every metric grows with the curve (Bayes security falls), so each reading
-    is a lower bound (an upper one for Bayes security), and all of them hold at once with this
-    confidence. Not so the posterior belief: `belief` and `belief_exceeds` are refused, and
-    `belief_exceeds_in_worst_pair` is no bound.
+    With probability `confidence` over the trials the true curve lies on or above this one
+    everywhere. Every metric grows with the curve (Bayes security falls), so all readings are lower
+    bounds that hold at once. Not so the posterior belief: `belief` and `belief_exceeds` are
+    refused, and `belief_exceeds_in_worst_pair` is no bound.
     """
 
     confidence: float

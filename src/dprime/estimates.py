@@ -1,8 +1,4 @@
-"""Closed forms for DP-SGD that approximate: instant, and never a guarantee.
-
-Each returns an `Estimate`, which no function that expects a certified `TradeOff` accepts. Both
-forms say that the curve is Gaussian with an index mu; they differ in mu.
-"""
+"""Closed forms for DP-SGD that approximate: Gaussian curves, instant, and never a guarantee."""
 
 from __future__ import annotations
 
@@ -44,8 +40,8 @@ def central_limit(
 def central_limit_mu(z: float, q: float, steps: float, adjacency: str) -> float:
     """The index mu of the central-limit form: sqrt(T) times the loss's deviation at small q.
 
-    That deviation is q times the root of the chi-square divergence between the Gaussians, which is
-    e^(1/z^2) - 1 between N(1, z^2) and N(0, z^2) (Dong, Roth and Su 2022, for add/remove).
+    That is q times the root of the chi-square divergence e^(1/z^2) - 1 between N(1, z^2) and N(0,
+    z^2) (Dong, Roth and Su 2022, for add/remove).
     """
     exponent = min(1.0 / z**2, 600.0)
     spread = 4 * math.sinh(exponent) if adjacency == "replace" else math.expm1(exponent)
@@ -72,9 +68,8 @@ def attribute_inference_central_limit(
     """Central limit, attribute: mu^2 = q^2 sum_t (e^(a^2/z^2) + e^(b^2/z^2) - 2 e^(c/z^2)).
 
     `gradients` has for each step the norms a and b of the clipped gradients with either value of
-    the attribute, and their inner product c, in units of the clipping norm (squared for c): of the
-    record for which the term is largest. It depends on the data: publishing it may reveal who was
-    in them.
+    the attribute, and their inner product c, in units of the clipping norm: of the record for which
+    the term is largest. It depends on the data: publishing it may reveal who was in them.
     """
     z, q, _ = _checked(noise_multiplier, sample_rate)
     total = 0.0

@@ -1,9 +1,8 @@
 """Mechanisms of which only a guarantee is known, or that answer single questions with noise.
 
-Each holds for the adjacency that it was stated for, and asking for another one is an error. A
-guarantee for adding a record says nothing precise about replacing one. It says nothing about
-zeroing one out either: there both data sets have the same size, and the zeroed record need not be
-one that the guarantee was stated for.
+Each holds for the adjacency that it was stated for, and asking for another one is an error: a
+guarantee for adding a record says nothing precise about replacing one, or about zeroing one out,
+where both data sets have the same size.
 """
 
 from __future__ import annotations
@@ -21,14 +20,12 @@ from dprime.composition import PrivacyLosses
 from dprime.curve import checked_lines
 from dprime.halves import LARGEST_EXPONENT, LAST_DIGIT, Line
 from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, Mechanism
-from dprime.parameters import STEPS, Check, Search, checked, limited
+from dprime.parameters import STEPS, Check, Search, checked, limited, one_of
 from dprime.privacy_loss import Array, PrivacyLoss
 from dprime.shapes import Polygon
 
-LARGEST_EPSILON = 500
-"""Pure guarantees beyond this say nothing, and their exponentials leave the number range."""
-
-ADJACENCY = checked(partial(validate.one_of, options=ADJACENCIES))
+LARGEST_EPSILON = 500  # pure guarantees beyond say nothing, and leave the number range
+ADJACENCY = checked(one_of(*ADJACENCIES))
 
 
 @dataclass(frozen=True)
@@ -38,8 +35,7 @@ class StatedGuarantee(Mechanism):
     adjacency: str = field(default=DEFAULT_ADJACENCY, kw_only=True, metadata=ADJACENCY)
 
     @abstractmethod
-    def stated_losses(self) -> PrivacyLosses:
-        """The losses under the stated adjacency."""
+    def stated_losses(self) -> PrivacyLosses: ...
 
     @property
     def default_adjacency(self) -> str:

@@ -148,7 +148,7 @@ class Half:
         return float(self.fpr[i] + (tpr - self.heights[i]) * math.exp(-self.log_slope[i]))
 
     def up_to(self, fpr: float, tpr: float) -> Half:
-        """The half up to a point on it (where it starts above the point, nothing but that)."""
+        """The half up to a point on it; where it starts above the point, nothing but that."""
         i = self.edge(self.fpr, fpr)
         run = self.run[: i + 1].copy()
         run[i] = max(0.0, fpr - float(self.fpr[i]))

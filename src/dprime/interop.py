@@ -25,11 +25,10 @@ def from_opacus_history(
     batches were Poisson samples and no step added up several of them. It cannot tell:
 
     - Opacus computes rate, divisor and steps from the number of records, so the training is read
-      for zero-out; for add-remove too only with `public_constants`, where they are just that;
+    for zero-out; for add-remove too only with `public_constants`, where they are just that;
     - where the loader was not Poisson, describe the training with `DPSGD(..., sampling=...)`;
-    - where gradients were accumulated over several batches before a step, Opacus records one batch
-      of the same or of several times the rate, but a record may be in more than one of them, and
-      the risk read here is below the truth: use `dprime.monitor`, which counts them.
+    - where gradients were accumulated over several batches before a step, the risk read here is
+    below the truth: use `dprime.monitor`, which counts them.
     """
     merged: dict[tuple[float, float], int] = {}
     for entry in history:
@@ -47,10 +46,7 @@ def from_opacus_history(
 
 
 def gdp_epsilon(history: Iterable[tuple[float, float, int]], delta: float) -> float:
-    """The ε that Opacus' accountant "gdp" reports: of the Gaussian limit, without an error bound.
-
-    It is that of the latest entry of the history (Bu et al. 2020, corollary 2), and can be too low.
-    """
+    """What Opacus' accountant "gdp" reports (Bu et al. 2020, corollary 2); it can be too low."""
     noise, rate, steps = list(history)[-1]
     mu = central_limit_mu(noise, rate, steps, "add-remove")
     return TradeOff.gaussian(mu).epsilon(delta)
@@ -60,12 +56,9 @@ def from_dp_event(event: Any, adjacency: str = "add-remove") -> Mechanism:
     """The mechanism that a dp_accounting `DpEvent` describes.
 
     Covered: Gaussian, Poisson-sampled Gaussian, Gaussian sampled without replacement (ask for
-    replace or zero-out), Laplace, zCDP, randomised response, and compositions of these.
-
-    Laplace, zCDP and randomised response are taken for `adjacency`. An event's noise is relative to
-    the norm of one record, so replacing a record moves a sum twice as far: under "replace" Laplace
-    noise counts half, as the Gaussian's does. Randomised response exchanges an answer, so it needs
-    "replace". A zCDP event's numbers are taken as stated.
+    replace or zero-out), and for the `adjacency` Laplace, zCDP and randomised response; and
+    compositions of these. An event's noise is relative to the norm of one record, so under
+    "replace" Laplace noise counts half, as the Gaussian's does. Randomised response needs it.
 
     >>> import dp_accounting
     >>> step = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.0))

@@ -23,7 +23,7 @@ from dprime import privacy_loss, validate
 from dprime._lazy import load
 from dprime.composition import PrivacyLosses, Shuffled
 from dprime.curve import TradeOff
-from dprime.parameters import NOISE, RATE, STEPS, Search, checked, steps_in_pass
+from dprime.parameters import NOISE, RATE, STEPS, Checked, Search, checked, parameter, steps_in_pass
 from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError
 
 Adjacency = Literal["add-remove", "replace", "zero-out"]
@@ -32,23 +32,21 @@ DEFAULT_ADJACENCY: Adjacency = "add-remove"
 
 Sampling = Literal["poisson", "fixed-size", "shuffle"]
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)
-SAMPLING = checked(partial(validate.one_of, options=SAMPLINGS))
 
 AnyMechanism = TypeVar("AnyMechanism", bound="Mechanism")
 
-_KINDS: dict[str, type[Mechanism]] = {}
-"""Every kind of mechanism by its name, as `to_dict` gives it."""
+_KINDS: dict[str, type[Mechanism]] = {}  # by name, as `to_dict` gives it
 
 
 @dataclass(frozen=True)
-class Mechanism(ABC):
+class Mechanism(Checked, ABC):
     """What was run on the data. Every mechanism is a frozen dataclass."""
 
     def curve(self, adjacency: str | None = None, *, group_size: int = 1) -> TradeOff:
         """The certified trade-off curve: what no attacker can beat, if the description is true.
 
-        Where no adjacency is given, DP-SGD and Gaussian take "add-remove", a stated guarantee what
-        it was stated for. `group_size` is how many records one person may have contributed.
+        Without an adjacency it is the mechanism's own. `group_size` is how many records one person
+        may have contributed.
         """
         if adjacency is not None:
             adjacency = validate.one_of("adjacency", adjacency, ADJACENCIES)
@@ -71,17 +69,6 @@ class Mechanism(ABC):
 
     def __init_subclass__(cls) -> None:
         _KINDS[cls.__name__] = cls
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            check, value = each.metadata.get("check"), getattr(self, each.name)
-            left_out = value is None and (each.default is None or "search" in each.metadata)
-            if check is not None and not left_out:
-                object.__setattr__(self, each.name, check(each.name, value))
-        self.check_together()
-
-    def check_together(self) -> None:  # noqa: B027  most have nothing to refuse
-        """Refuse parameters that do not fit each other; each alone is checked before."""
 
     def to_dict(self) -> dict[str, Any]:
         """The name and the parameters as plain values, without those left out and what is False."""
@@ -182,12 +169,12 @@ class DPSGD(Mechanism):
     `sample_rate`. "fixed-size": a uniform batch of fixed size, drawn anew each step. "shuffle": the
     data cut into batches, each record once an epoch. The last two are certified for replace and
     zero-out by bounds of their own, which are weaker; they are never accounted as Poisson. A
-    shuffled training begins with an epoch; in a `Composition`, one that follows another shuffled
-    training may begin inside an epoch, and then counts as touching one more.
+    shuffled training begins with an epoch; in a `Composition`, one that follows another may begin
+    inside an epoch, and then counts as touching one more.
 
     `public_size=True` says that the sampling rate, the divisor of the sums or the number of steps
-    was computed from the number of records. Two sizes can then be told apart, so add-remove is
-    refused and zero-out is the mechanism's own adjacency.
+    was computed from the number of records: then add-remove is refused and zero-out is the
+    mechanism's own adjacency.
 
     >>> m = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000)
     >>> round(m.curve().advantage(), 3), round(m.curve(adjacency="replace").advantage(), 3)
@@ -197,8 +184,10 @@ class DPSGD(Mechanism):
     noise_multiplier: float | None = field(default=None, metadata=NOISE)
     sample_rate: float | None = field(default=None, metadata=RATE)
     steps: int | None = field(default=None, metadata=STEPS)
-    sampling: Sampling = field(default="poisson", kw_only=True, metadata=SAMPLING)
-    public_size: bool = field(default=False, kw_only=True, metadata=checked(_either))
+    sampling: Sampling = parameter(
+        "poisson", partial(validate.one_of, options=SAMPLINGS), kw_only=True
+    )
+    public_size: bool = parameter(False, _either, kw_only=True)
 
     def __repr__(self) -> str:
         shown = [f"{name}={value!r}" for name, value in vars(self).items() if value is not False]
@@ -324,19 +313,18 @@ class Composition(Mechanism):
 class PoolSampled(Mechanism):
     """A training on what was drawn from a larger pool, each record kept with `probability`.
 
-    Thudi et al.: sampling as a defence. The curve is that of the training. `probability` is the
+    Thudi et al.: sampling as a defence. The curve is that of the training; `probability` is the
     prior of every question that has one, provided that inclusion is independent and nothing public
     depends on how many were kept. Where records differ in it, give the largest, which holds for
     everyone, and the smallest as `least`: how well "not a member" can be known grows as a record
-    gets rarer. Each record has a coin of its own, so a group of records is refused: draw whole
-    people, and read the training's own curve.
+    gets rarer. A group of records is refused: draw whole people, and read the training's own curve.
     """
 
     training: Mechanism = field(metadata=checked(_mechanism))
-    probability: float | None = field(
-        default=None, metadata=checked(validate.inner_probability, Search(1e-300, 1.0, rises=True))
+    probability: float | None = parameter(
+        None, validate.inner_probability, search=Search(1e-300, 1.0, rises=True)
     )
-    least: float | None = field(default=None, metadata=checked(validate.inner_probability))
+    least: float | None = parameter(None, validate.inner_probability)
 
     def check_together(self) -> None:
         if isinstance(self.training, PoolSampled):

@@ -14,17 +14,19 @@ from types import MappingProxyType
 
 from dprime import validate
 from dprime.curve import Kind, TradeOff, TradeOffMetrics
-from dprime.registry import METRICS, At, Condition, Metric, Observation
+from dprime.options import DECLARED
+from dprime.registry import METRICS, At, Metric, Observation
 from dprime.text import Ceiling, Floor, Given, round_down, round_up
 
 BLIND = TradeOff.gaussian(0.0)  # the curve of an attacker who guesses
 
-OPTIONS: dict[str, Condition] = {}
-"""The conditions of a profile, by what they are called there."""
-
-for _metric in METRICS.values():
-    for _name, _condition in _metric.conditions.items() if _metric.listed else ():
-        OPTIONS.setdefault(_metric.option(_name), _condition)
+_LISTED = {
+    name: condition.default
+    for metric in METRICS.values()
+    for name, condition in (metric.conditions.items() if metric.listed else ())
+}
+CONDITIONS = tuple(DECLARED[name].here(DECLARED[name].default or _LISTED[name]) for name in _LISTED)
+"""The conditions of a profile, as options."""
 
 TARGETS = tuple(metric.name for metric in METRICS.values() if metric.example is not None)
 """The metrics that `choose` can keep below a ceiling."""
@@ -45,7 +47,7 @@ class MetricValue:
     sentence: str
 
     def as_json(self) -> dict[str, object]:
-        """JSON values; an infinite epsilon is null with a note, never NaN or Infinity."""
+        """JSON values; an infinite value is null with a note."""
         shown: dict[str, object] = {"value": self.value, "kind": self.kind, **self.conditions}
         if not math.isfinite(self.value):
             shown |= {"value": None, "note": "no finite value can be certified"}
@@ -106,13 +108,12 @@ class Reading:
 
     @property
     def blind(self) -> float:
-        """What guessing reaches; 0 where there is no baseline."""
         baseline = self.metric.baseline
         return 0.0 if baseline is None else baseline.value(self.conditions)
 
     def value(self, curve: TradeOffMetrics) -> float:
         read = self.metric.read or getattr(TradeOffMetrics, self.name)
-        return float(read(curve, **self.conditions))
+        return float(read(curve, *self.conditions.values()))
 
     def of(self, curve: TradeOffMetrics) -> MetricValue:
         return self.valued(self.value(curve), curve.kind)
@@ -163,21 +164,21 @@ def profile(**conditions: float | None) -> tuple[Reading, ...]:
     """The readings of a risk profile, in the order in which people ask.
 
     Conditions go by their options: `prior` is that of precision and success, `belief_prior` that of
-    a belief; None counts as not given. A metric that has a condition without a default is listed
-    where the condition is given.
+    a belief; None counts as not given. What has a condition without a default is listed where it is
+    given.
 
     >>> [reading.title for reading in profile(fpr=0.001)][:3]
     ['Membership advantage', 'Bayes security', 'TPR at FPR 0.001']
     """
     given = {name: value for name, value in conditions.items() if value is not None}
     for name, value in given.items():
-        if name not in OPTIONS:
-            remedy = f"the conditions are {', '.join(OPTIONS)}"
+        if name not in _LISTED:
+            remedy = f"the conditions are {', '.join(_LISTED)}"
             raise validate.invalid_value(name, value, "left out", remedy)
     readings = []
     for metric in METRICS.values():
         at = {
-            name: given.get(metric.option(name), condition.default)
+            name: given.get(name, condition.default)
             for name, condition in metric.conditions.items()
         }
         known = {name: value for name, value in at.items() if value is not None}
@@ -187,9 +188,9 @@ def profile(**conditions: float | None) -> tuple[Reading, ...]:
 
 
 def conditions_of(readings: Iterable[Reading]) -> dict[str, float]:
-    """The conditions of a profile by their options, as `profile` takes them."""
+    """The conditions of a profile, as `profile` takes them."""
     return {
-        reading.metric.option(name): value
+        name: value
         for reading in reversed([*readings])
         for name, value in reading.conditions.items()
     }
@@ -255,10 +256,7 @@ class Target:
         return value <= self.value if self.reading.metric.rises else value >= self.value
 
     def excess(self, curve: TradeOffMetrics) -> float:
-        """Ln of the risk over its ceiling, both counted from what guessing reaches; <= 0 is safe.
-
-        What is rounded to 0 counts as safe only if it is.
-        """
+        """Ln of the risk over its ceiling, both counted from what guessing reaches; 0 is safe."""
         value, blind = self.reading.value(curve), self.reading.blind
         risk = value - blind if self.reading.metric.rises else blind - value
         excess = math.log(max(risk, 1e-300)) - math.log(abs(self.value - blind))

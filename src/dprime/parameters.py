@@ -1,13 +1,13 @@
-"""Parameters of mechanisms: how each is checked, and where `choose` looks for it.
+"""Parameters, how each is checked, and where `choose` looks for it.
 
-A field of a mechanism says both with `field(metadata=checked(...))`.
+A field of a `Checked` dataclass says both with `field(metadata=checked(...))` or `parameter(...)`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -35,6 +35,29 @@ Check = Callable[[str, object], object]
 def checked(check: Check, search: Search | None = None) -> dict[str, Any]:
     """What a field says of its parameter; one that may be left out has a search."""
     return {"check": check, **({"search": search} if search else {})}
+
+
+def parameter(default: Any, check: Check, *, search: Search | None = None, **more: Any) -> Any:
+    """A field with a default and a check."""
+    return field(default=default, metadata=checked(check, search), **more)
+
+
+class Checked:
+    """A frozen dataclass whose fields name their checks; what a check returns is kept.
+
+    None is left out where it is the default, or where `choose` may look for the parameter.
+    """
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]
+            check, value = each.metadata.get("check"), getattr(self, each.name)
+            left_out = value is None and (each.default is None or "search" in each.metadata)
+            if check is not None and not left_out:
+                object.__setattr__(self, each.name, check(each.name, value))
+        self.check_together()
+
+    def check_together(self) -> None:
+        """Refuse parameters that do not fit each other; each alone is checked before."""
 
 
 def limited(
@@ -73,9 +96,8 @@ STEPS = checked(number_of_steps, Search(1, MOST_STEPS, rises=True, whole=True))
 def steps_in_pass(sample_rate: float) -> tuple[int, bool]:
     """The fewest steps of a pass over shuffled data, and whether every pass has just as many.
 
-    A pass may drop its last, smaller batch, so it is floor(1/q) steps at least, for the exact value
-    of the float q. Only the float nearest to 1/k stands for 1/k: that is what batch/records is
-    where the batches divide the records.
+    A pass may drop its last, smaller batch: floor(1/q) steps at least. Only the float nearest to
+    1/k stands for 1/k: that is what batch/records is where the batches divide the records.
     """
     fewest = min(math.floor(1 / Fraction(sample_rate)), 2 * MOST_STEPS)
     for whole in (fewest, fewest + 1):
@@ -89,14 +111,3 @@ def steps_from_epochs(epochs: float, sample_rate: float) -> int:
     epochs = validate.positive("epochs", epochs, example=30)
     rate = validate.rate("sample_rate", sample_rate)
     return int(number_of_steps("steps", max(1, math.ceil(epochs / rate * (1 - 1e-12)))))
-
-
-def check_fields(described: Any) -> None:
-    """Check the fields of a frozen dataclass as `checked` says; a field that is None was left out.
-
-    What a check returns is kept.
-    """
-    for each in fields(described):
-        check, value = each.metadata.get("check"), getattr(described, each.name)
-        if check is not None and value is not None:
-            object.__setattr__(described, each.name, check(each.name, value))

@@ -108,9 +108,8 @@ def from_mixtures(
 ) -> PrivacyLoss:
     """The dominating pair of one step whose output is a Gaussian mixture in either world.
 
-    The loss must grow with the output. `steps` says how often the pair will be composed, so that
-    the tails cut here stay below `TAIL` in all. `revealed` is P-mass that counts as infinite loss
-    besides.
+    The loss must grow with the output. The pair will be composed `steps` times, and the tails cut
+    here stay below `TAIL` in all. `revealed` is P-mass that counts as infinite loss besides.
     """
     depth = -float(scipy.special.ndtri(TAIL / steps))
     means = np.concatenate([world_in.means, world_out.means])

@@ -1,6 +1,7 @@
 """The registry of metrics: every number that is read off a curve, declared once.
 
-Tables, JSON, sentences, charts and options of the command line are made from the entries.
+Tables, JSON, sentences and charts are made from the entries. The conditions are options, too, and
+`choose` can target a metric that has an example.
 """
 
 from __future__ import annotations
@@ -13,19 +14,15 @@ from dprime import validate
 from dprime.curve import INDEX_FLOOR, Kind, TradeOffMetrics
 from dprime.text import percent_up, round_up
 
-MEANINGLESS_EPSILON, MEANINGLESS_DELTA = 20.0, 0.5
-"""Above these values the guarantee is meaningless."""
-
+MEANINGLESS_EPSILON, MEANINGLESS_DELTA = 20.0, 0.5  # above, a guarantee is meaningless
 At = Mapping[str, float]  # the values of a metric's conditions
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A number that a metric is read at."""
+    """A number that a metric is read at; `options` says what it is, under the same name."""
 
     default: float | None  # None: it must be given
-    help: str = ""
-    option: str = ""  # its name where several metrics are asked for at once, if not its own
     explicit: bool = False  # a target must name it
 
 
@@ -70,12 +67,8 @@ class Metric:
     listed: bool = True  # a profile has it, once its conditions are known
     observation: Observation | None = None  # None: an audit does not bound it
 
-    def option(self, condition: str) -> str:
-        """What a condition is called where several metrics are asked for at once."""
-        return self.conditions[condition].option or condition
 
-
-_SURE = "Someone {prior:%} sure that a member was in the data ends up more than "
+_SURE = "Someone {belief_prior:%} sure that a member was in the data ends up more than "
 
 
 def _belief(value: float, kind: Kind, _: At) -> str:
@@ -88,9 +81,9 @@ def _belief(value: float, kind: Kind, _: At) -> str:
 
 def _belief_exceeds(value: float, kind: Kind, _: At) -> str:
     if value > 0:
-        return _SURE + "{belief:%} sure {most} {x:odds}."
+        return _SURE + "{belief_level:%} sure {most} {x:odds}."
     nobody = "Nobody" if kind == "certified" else "By this estimate, hardly anyone"
-    return nobody + " ends up more than {belief:%} sure."
+    return nobody + " ends up more than {belief_level:%} sure."
 
 
 def _differential_privacy(epsilon: float, delta: float, kind: Kind) -> str:
@@ -125,13 +118,7 @@ def _epsilon(curve: TradeOffMetrics, delta: float) -> float:
     return max(curve.shape.epsilon(0.0), curve.shape.reversed().epsilon(0.0))
 
 
-_PRIOR = Condition(
-    0.1,
-    "Prior of precision [0.1] and success [0.5]; choose finds a pool's share without it.",
-    explicit=True,
-)
-_BELIEF_PRIOR = Condition(0.5, "Belief before looking [0.5].", "belief_prior")
-_BEFORE = Guessing(lambda at: at["prior"], "the prior, which an attacker has before looking")
+_BEFORE = "the prior, which an attacker has before looking"
 
 _ENTRIES = (
     Metric(
@@ -160,7 +147,7 @@ _ENTRIES = (
         "tpr",
         "TPR at FPR {fpr}",
         "Wrongly accusing {fpr:%} of outsiders, an attacker finds {most} {x:%} of the members.",
-        {"fpr": Condition(0.01, "False-positive rate at which the TPR is read [0.01].")},
+        {"fpr": Condition(0.01)},
         baseline=Guessing(lambda at: at["fpr"], "the fpr, which blind guessing reaches"),
         example=0.03,
         observation=Observation(
@@ -176,11 +163,8 @@ _ENTRIES = (
         "Where {prior:%} of the candidates are members, {most} {x:%} of an attacker's "
         '"member" answers, counted over many trainings, are right (of attackers who find at '
         "least {min_tpr:%} of the members).",
-        {
-            "prior": _PRIOR,
-            "min_tpr": Condition(0.01, "Smallest TPR of attackers that matter [0.01]."),
-        },
-        baseline=_BEFORE,
+        {"prior": Condition(0.1, explicit=True), "min_tpr": Condition(0.01)},
+        baseline=Guessing(lambda at: at["prior"], _BEFORE),
         example=0.9,
         observation=Observation(
             "a precision at prior {prior} and TPR {min_tpr}",
@@ -212,24 +196,21 @@ _ENTRIES = (
         "belief",
         "Belief, exceeded with probability {exceeded}",
         _belief,
-        {
-            "prior": _BELIEF_PRIOR,
-            "exceeded": Condition(1e-3, "How often a belief may be exceeded [0.001]."),
-        },
-        baseline=_BEFORE,
+        {"belief_prior": Condition(0.5), "exceeded": Condition(1e-3)},
+        baseline=Guessing(lambda at: at["belief_prior"], _BEFORE),
         example=0.9,
     ),
     Metric(
         "belief_exceeds",
-        "Chance of a belief above {belief}",
+        "Chance of a belief above {belief_level}",
         _belief_exceeds,
-        {"belief": Condition(0.9, "Posterior belief asked about [0.9]."), "prior": _BELIEF_PRIOR},
+        {"belief_level": Condition(0.9), "belief_prior": Condition(0.5)},
     ),
     Metric(
         "epsilon",
         "ε at δ {delta}",
         lambda value, kind, at: _differential_privacy(value, at["delta"], kind),
-        {"delta": Condition(1e-5, "δ at which ε is read [1e-5].", explicit=True)},
+        {"delta": Condition(1e-5, explicit=True)},
         read=_epsilon,
         example=3.0,
         share=False,
@@ -243,9 +224,9 @@ _ENTRIES = (
     ),
     Metric(
         "delta",
-        "δ at ε {epsilon}",
-        lambda value, kind, at: _differential_privacy(at["epsilon"], value, kind),
-        {"epsilon": Condition(1.0, "ε at which δ is read [1].")},
+        "δ at ε {epsilon_level}",
+        lambda value, kind, at: _differential_privacy(at["epsilon_level"], value, kind),
+        {"epsilon_level": Condition(1.0)},
         share=False,
     ),
     Metric(
@@ -267,7 +248,7 @@ _ENTRIES = (
         "Guessing a secret attribute",
         "Where the likeliest value has {max_prior:%}, an attacker guesses a record's secret "
         "right {most} {x:%} of the time.",
-        {"max_prior": Condition(None, "Probability of a secret attribute's likeliest value.")},
+        {"max_prior": Condition(None)},
         baseline=Guessing(
             lambda at: at["max_prior"], "max_prior, which guessing the likeliest value gets"
         ),
@@ -279,11 +260,7 @@ _ENTRIES = (
         "Success of a reconstruction",
         "Where the best guess without the model is close enough to a record in {guess:%} of "
         "the cases, an attack that sees it reconstructs the record {most} {x:%} of the time.",
-        {
-            "guess": Condition(
-                None, "Probability that a guess without the model reconstructs a record."
-            )
-        },
+        {"guess": Condition(None)},
         baseline=Guessing(lambda at: at["guess"], "the guess, which needs no model"),
         example=0.05,
     ),

@@ -6,35 +6,48 @@ numbers wherever they are typed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dprime import validate
+from dprime import estimates, options, validate
+from dprime.consequences import Consequences, consequences
+from dprime.curve import Estimate, TradeOff
 from dprime.mechanisms import ADJACENCIES, DPSGD, Mechanism, PoolSampled
-from dprime.metrics import OPTIONS, TARGETS, MetricValue, Reading, profile
+from dprime.metrics import CONDITIONS, TARGETS, MetricValue, Reading, conditions_of, profile
+from dprime.option import Texts, read
 from dprime.parameters import steps_from_epochs
 from dprime.registry import METRICS
-from dprime.solve import choose
+from dprime.solve import Solution, choose, solve
 
-Texts = Mapping[str, str]
-
-MECHANISM = ("noise_multiplier", "sample_rate", "steps")
+MECHANISM = tuple(option.name for option in options.MECHANISM)
 """The parameters of DP-SGD; `choose` finds one of them."""
 
-CONDITIONS = ("prior", "belief_prior", "belief", "fpr", "delta", "min_tpr", "exceeded")
-"""What an address can give for the metrics to be read at; a command line has `OPTIONS`."""
+GOALS = tuple(options.DECLARED[name] for name in TARGETS)
+"""What `choose` can keep, as options."""
 
-NAMES = (*MECHANISM, "adjacency", "group_size", *CONDITIONS)
+RISK = (*options.LENGTHS, options.SAMPLING, *options.COMPARED)
+"""What `dprime risk` and `dprime choose` take alike."""
+
+OF_CONSEQUENCES = tuple(
+    options.DECLARED[name].here(parameter.default)
+    for name, parameter in inspect.signature(consequences).parameters.items()
+    if name in options.DECLARED
+)
+"""What `dprime consequences` takes beside a training."""
+
+ADDRESS = (
+    *options.MECHANISM,
+    *options.COMPARED,
+    *(each for each in CONDITIONS if each.name not in ("epsilon_level", "max_prior", "guess")),
+)
 """Everything that an address can give beside a target; a command has more options."""
 
-ADDRESS_TARGETS = tuple(
-    name for name in TARGETS if set(map(METRICS[name].option, METRICS[name].conditions)) <= {*NAMES}
-)
-"""The targets whose conditions an address can give."""
+NAMES = tuple(option.name for option in ADDRESS)
 
-GIVE_IT = "give it, or let dprime choose find it"
-"""The remedy where a parameter is missing; a command names its {option}."""
+ADDRESS_TARGETS = tuple(name for name in TARGETS if {*METRICS[name].conditions} <= {*NAMES})
+"""The targets whose conditions an address can give."""
 
 
 @dataclass(frozen=True)
@@ -47,47 +60,84 @@ class RiskRequest:
     readings: tuple[Reading, ...]
     target: tuple[tuple[str, float], ...] = ()  # with its conditions, as `choose` takes them
 
+    def curve(self) -> TradeOff:
+        return self.mechanism.curve(self.adjacency, group_size=self.group_size)
+
+    def estimates(self) -> list[Estimate]:
+        """The closed forms that apply, none of them above the certified curve."""
+        made, adjacency = self.mechanism, self.adjacency
+        if made.sampling != "poisson" or self.group_size > 1:
+            raise validate.InputError.of(
+                "The estimates",
+                "be asked for Poisson sampling and group_size 1",
+                f"sampling is {made.sampling!r} and group_size {self.group_size}",
+                "leave --estimates out",
+            )
+        z, q, steps = made.noise_multiplier, made.sample_rate, made.steps
+        assert z is not None and q is not None and steps is not None  # noqa: PT018
+        found = [estimates.central_limit(z, q, steps, adjacency)]
+        if adjacency == "replace":
+            found.append(estimates.cherubin(z, q, steps))
+        certified = self.curve()
+        return [estimates.capped(estimate, certified) for estimate in found]
+
     def to_complete(self) -> Mechanism:
         """What `choose` completes: where no parameter is missing, the share of a pool."""
         wanted = dict(self.target)
         if self.mechanism.free_parameters() or not {"precision", "belief"} & set(wanted):
             return self.mechanism
-        return self.mechanism if "prior" in wanted else PoolSampled(self.mechanism)
+        given = {"prior", "belief_prior"} & set(wanted)
+        return self.mechanism if given else PoolSampled(self.mechanism)
 
     def chosen(self) -> DPSGD:
         relation, size = self.adjacency, self.group_size
         return choose(self.mechanism, adjacency=relation, group_size=size, **dict(self.target))  # type: ignore[arg-type]
 
+    def solve(self, round_to: str) -> tuple[Solution[Mechanism], tuple[Reading, ...]]:
+        """What is chosen, and what is then read; the share of a pool is the prior."""
+        found = solve(
+            self.to_complete(),
+            dict(self.target),
+            adjacency=self.adjacency,
+            group_size=self.group_size,
+            round_to=round_to,
+        )
+        if not isinstance(found.mechanism, PoolSampled):
+            return found, self.readings
+        prior = found.mechanism.prior
+        priors = {"prior": prior, "belief_prior": prior}
+        return found, profile(**{**conditions_of(self.readings), **priors})
 
-def level(condition: str) -> str:
-    """What `choose` calls a condition, which may not have the name of a target."""
-    return f"{condition}_level" if condition in TARGETS else condition
 
-
-def training_request(texts: Texts, missing: str = GIVE_IT) -> DPSGD:
-    """The DP-SGD that the texts describe; `missing` is the remedy where a parameter is missing."""
+def training_request(texts: Texts) -> DPSGD:
+    """The DP-SGD that the texts describe."""
     mechanism = _described(texts)
     for name in mechanism.free_parameters():
-        remedy = missing.format(option=f"--{name.replace('_', '-')}")
+        remedy = "give it, or let dprime choose find it"
         raise validate.invalid_input(name, "missing", "given", remedy)
     return mechanism
 
 
-def risk_request(texts: Texts, missing: str = GIVE_IT) -> RiskRequest:
+def risk_request(texts: Texts) -> RiskRequest:
     """The request that `dprime risk` has with these options."""
-    return _request(training_request(texts, missing), texts, {}, named=str)
+    return _request(training_request(texts), texts, {})
 
 
-def choose_request(options: Texts) -> RiskRequest:
+def choose_request(texts: Texts) -> RiskRequest:
     """The request that `dprime choose` has with these options."""
-    return _request(_described(options), options, _numbers(options, TARGETS), named=level)
+    return _request(_described(texts), texts, read(GOALS, texts))
+
+
+def consequences_request(texts: Texts) -> Consequences:
+    """What `dprime consequences` says with these options."""
+    return consequences(training_request(texts), **read(OF_CONSEQUENCES, texts))
 
 
 def choose_options(texts: Texts, target: str, value: str, free: str) -> dict[str, str]:
     """The options of `dprime choose` with which it finds a parameter; its own text is not read."""
     validate.one_of("target", target, ADDRESS_TARGETS)
     validate.one_of("free", free, MECHANISM)
-    given = {level(name): texts[name] for name in NAMES if name in texts and name != free}
+    given = {name: texts[name] for name in NAMES if name in texts and name != free}
     for name in _described(given).free_parameters():
         if name != free:
             remedy = "give it, or make it the free one"
@@ -107,20 +157,12 @@ def answer_json(
     }
 
 
-def _request(
-    mechanism: DPSGD, texts: Texts, goals: Mapping[str, float], named: Callable[[str], str]
-) -> RiskRequest:
-    names = {option: named(option) for option in OPTIONS if named(option) in texts}
-    given = {option: validate.parse(name, texts[name]) for option, name in names.items()}
-    if "belief" in goals and "prior" in given:
-        given.setdefault("belief_prior", given["prior"])
+def _request(mechanism: DPSGD, texts: Texts, goals: Mapping[str, float]) -> RiskRequest:
+    given = read(CONDITIONS, texts)
     own = {  # the targets' own conditions; the others only shape the table
-        name: given[METRICS[goal].option(name)]
-        for goal in goals
-        for name in METRICS[goal].conditions
-        if METRICS[goal].option(name) in given
+        name: given[name] for goal in goals for name in METRICS[goal].conditions if name in given
     }
-    size = validate.parse("group_size", texts.get("group_size", "1"))
+    size = read([options.GROUP_SIZE], texts).get("group_size", 1)
     return RiskRequest(
         mechanism,
         _adjacency(texts, mechanism, goals),
@@ -132,7 +174,7 @@ def _request(
 
 def _described(texts: Texts) -> DPSGD:
     sampling: Any = texts.get("sampling", "poisson")
-    mechanism = DPSGD(**_numbers(texts, MECHANISM), sampling=sampling)  # type: ignore[arg-type]
+    mechanism = DPSGD(**read(options.MECHANISM, texts), sampling=sampling)
     if "epochs" not in texts:
         return mechanism
     lengths = {name: texts.get(name) for name in ("steps", "epochs")}
@@ -140,7 +182,7 @@ def _described(texts: Texts) -> DPSGD:
     if mechanism.sample_rate is None:
         remedy = "add --sample-rate, or give --steps"
         raise validate.InputError.of("sample_rate", "be given with epochs", "it is missing", remedy)
-    epochs = validate.parse("epochs", texts["epochs"])
+    epochs = options.EPOCHS.read(texts["epochs"])
     return replace(mechanism, steps=steps_from_epochs(epochs, mechanism.sample_rate))
 
 
@@ -153,7 +195,3 @@ def _adjacency(texts: Texts, mechanism: DPSGD, goals: Mapping[str, float]) -> st
         requirement = "'replace' to ask about a secret (max_prior)"
         raise validate.invalid_value("adjacency", adjacency, requirement, "add --adjacency replace")
     return validate.one_of("adjacency", adjacency, ADJACENCIES)
-
-
-def _numbers(texts: Texts, names: tuple[str, ...]) -> dict[str, float]:
-    return {name: validate.parse(name, texts[name]) for name in names if name in texts}

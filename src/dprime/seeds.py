@@ -1,8 +1,7 @@
 """Seeds: what gives every random number of a training, an audit or a draw.
 
 Whoever knows the seed of a training knows its noise, and the certificate does not hold against
-them. So a seed has 256 bits, no text made here shows one, and whoever wants to see it asks the
-object that keeps it.
+them. So a seed has 256 bits, and no text made here shows one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The two shapes a trade-off curve can have: an exact Gaussian one, or a concave polygon.
-
-A shape answers five questions; every metric is built from them (see `curve`). A polygon is kept as
-two halves (see `halves`) that meet where its slope passes 1.
-"""
+"""The two shapes a trade-off curve can have: an exact Gaussian one, or a concave polygon."""
 
 from __future__ import annotations
 
@@ -142,10 +138,7 @@ class GaussianShape:
 
 @dataclass(frozen=True, eq=False)
 class Polygon:
-    """A concave polygon: `left` from (0, 0) up to slope 1, `right` the same of the reversed test.
-
-    Between the two ends lies an edge of slope 1 (it may be a point).
-    """
+    """A concave polygon: `left` from (0, 0) up to slope 1, `right` of the reversed test."""
 
     left: Half
     right: Half

@@ -1,8 +1,7 @@
 """From an acceptable risk to the parameter that keeps it, always on the safe side.
 
-Every question has the same form: a certified risk that moves one way with one free parameter, and
-a ceiling for it. The free parameter is the one that the mechanism's description leaves out; where
-it may lie is said by its own field.
+A certified risk moves one way with one free parameter, which the mechanism's description leaves
+out, and has a ceiling. Where the parameter may lie is said by its own field.
 """
 
 from __future__ import annotations
@@ -24,13 +23,11 @@ from dprime.privacy_loss import NotCertifiableError
 from dprime.shapes import GaussianShape, Polygon
 
 TOLERANCE, POLISHED = 5e-4, 1e-12
-"""How far below the ceiling an answer may stay, as a share of the risk above the baseline: in
-general, and where a curve has a closed form."""
+"""How far below the ceiling an answer may stay, as a share of the risk; closed forms: polished."""
 
 FEW_EDGES = 64  # a curve with at most this many is a closed form: one more reading costs nothing
 MOST_EVALUATIONS = 200
-LEAST_NOISE_GUESSED = 0.05
-"""e^(1/z^2) of the central-limit form leaves the number range not far below."""
+LEAST_NOISE_GUESSED = 0.05  # e^(1/z^2) of the central-limit form soon leaves the number range
 
 
 @dataclass(frozen=True)
@@ -47,31 +44,29 @@ def choose(
     *,
     adjacency: str | None = None,
     group_size: int = 1,
-    whole: str = "steps",
+    round_to: str = "steps",
     **target: float | None,
 ) -> AnyMechanism:
     """The mechanism with its missing parameter set so that the risk stays below the target.
 
     Leave out exactly one parameter of the mechanism, and give exactly one of `advantage`,
     `bayes_security`, `tpr` (with `fpr`), `epsilon` (with `delta`), `precision` (with `prior`,
-    `min_tpr`), `belief` (with `prior`, `exceeded`), `success` (with `prior`), `secret_success`
-    (with `max_prior`), `reconstruction_success` (with `guess`).
+    `min_tpr`), `belief` (with `belief_prior`, `exceeded`), `success` (with `prior`),
+    `secret_success` (with `max_prior`), `reconstruction_success` (with `guess`).
 
     The certified risk of the answer is at most the target. Where the risk changes continuously with
     the parameter, it is less than 0.1 % below the target, counted from what blind guessing reaches,
     and where the curve has a closed form it is at the target to twelve digits. A number of steps is
-    the largest whole number that is safe (with `whole="epochs"`, of whole epochs); there, and for
-    the rate of shuffled batches, the risk moves in jumps and may stay further below.
-
-    Where no value of the parameter meets the target, or every value does, the error says what the
-    nearest possible value is.
+    the largest whole number that is safe (with `round_to="epochs"`, of whole epochs); there, and
+    for the rate of shuffled batches, the risk moves in jumps. Where no value meets the target, or
+    every value does, the error says what the nearest possible value is.
 
     >>> m = choose(DPSGD(sample_rate=0.01, steps=2000), advantage=0.1)
     >>> 0.0999 < m.curve().advantage() <= 0.1
     True
     """
     return solve(
-        mechanism, target, adjacency=adjacency, group_size=group_size, whole=whole
+        mechanism, target, adjacency=adjacency, group_size=group_size, round_to=round_to
     ).mechanism
 
 
@@ -81,12 +76,12 @@ def solve(
     *,
     adjacency: str | None = None,
     group_size: int = 1,
-    whole: str = "steps",
+    round_to: str = "steps",
 ) -> Solution[AnyMechanism]:
     """What `choose` finds, with its certified curve."""
     if not isinstance(mechanism, Mechanism):
         raise validate.invalid_value("mechanism", mechanism, "a mechanism", "give a DPSGD")
-    validate.one_of("whole", whole, ("steps", "epochs"))
+    validate.one_of("round_to", round_to, ("steps", "epochs"))
     goals, parameter = _goals(mechanism, target), _free_parameter(mechanism)
     relation = goals[0].adjacency(adjacency)
     if parameter == "probability":
@@ -94,11 +89,11 @@ def solve(
         share = _share_of_pool(curve, goals[0])
         return Solution(mechanism.with_parameter(parameter, share), curve, parameter)
     found, rate = mechanism.search(parameter), None
-    if found.whole and whole == "epochs":
+    if found.whole and round_to == "epochs":
         rate = getattr(getattr(mechanism, "training", mechanism), "sample_rate", None)
         if rate is None:
             requirement = "'steps' for a mechanism without a sampling rate"
-            raise validate.invalid_value("whole", whole, requirement, "leave it out")
+            raise validate.invalid_value("round_to", round_to, requirement, "leave it out")
         found = replace(found, high=max(1, math.floor(MOST_STEPS * rate * (1 + 5e-13))))
     problem = _Problem(mechanism, parameter, goals, relation, group_size, found, rate)
     point = problem.search()
@@ -110,14 +105,14 @@ def _goals(mechanism: Mechanism, target: Mapping[str, float | None]) -> list[Tar
     """The target; of a pool, at the prior of the record that is worst off.
 
     Precision and belief grow with the prior. Success is convex in it, so it is worst at an end.
-    Where the probability of the pool is sought, it stands for every prior below the target.
     """
     if not isinstance(mechanism, PoolSampled):
         return [Target.of(target)]
     given = {name: value for name, value in target.items() if value is not None}
-    if "prior" in given:
+    prior = "belief_prior" if "belief" in given else "prior"
+    if prior in given:
         remedy = "the pool's own probability is the prior"
-        raise validate.invalid_value("prior", given["prior"], "left out for a pool", remedy)
+        raise validate.invalid_value(prior, given[prior], "left out for a pool", remedy)
     if mechanism.probability is None and not {"precision", "belief"} & set(given):
         requirement = "precision or belief to choose a pool's probability"
         remedy, names = "the other risks do not grow with it", ", ".join(given) or "missing"
@@ -127,14 +122,11 @@ def _goals(mechanism: Mechanism, target: Mapping[str, float | None]) -> list[Tar
     priors = [mechanism.probability or mechanism.search("probability").low]
     if "success" in given and mechanism.least is not None:
         priors.append(mechanism.least)
-    return [Target.of({**given, "prior": prior}) for prior in priors]
+    return [Target.of({**given, prior: each}) for each in priors]
 
 
 def _share_of_pool(curve: TradeOff, goal: Target) -> float:
-    """The largest prior at which a curve keeps a precision or a belief.
-
-    Precision is logistic(logit prior + ln(t / FPR(t))).
-    """
+    """The largest prior that keeps a precision, logistic(logit prior + ln(t / FPR(t)))."""
     reading = goal.reading
     t = reading.conditions["min_tpr" if reading.name == "precision" else "exceeded"]
     fpr = curve.fpr(t)
@@ -216,9 +208,8 @@ class _Problem(Generic[AnyMechanism]):
     def search(self) -> _Candidate:
         """The riskiest number that is safe, within the tolerance; every candidate is evaluated.
 
-        From the guess the search walks, faster and faster, until it has a safe and an unsafe
-        number, and then narrows the two: by the line through both, and by halves at every third
-        turn.
+        The search walks, faster and faster, until it has a safe and an unsafe number, and then
+        narrows the two: by the line through both, and by halves at every third turn.
         """
         whole, rises = self.range.whole, self.range.rises
         safest, riskiest = sorted((self.range.low, self.range.high), reverse=not rises)
@@ -299,7 +290,6 @@ class _Problem(Generic[AnyMechanism]):
 
     @property
     def units(self) -> str:
-        """What whole numbers count; nothing for a continuous parameter."""
         return "" if not self.range.whole else "steps" if self.rate is None else "epochs"
 
     def range_to(self, end: _Candidate) -> str:

@@ -1,13 +1,10 @@
-"""Sentences that are printed in several places, each worded once, and the numbers in them.
-
-Ceilings are rounded up and floors down. Imports nothing of dprime.
-"""
+"""Sentences that are printed in several places, each worded once, and the numbers in them."""
 
 from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 PROMISE = (
@@ -114,10 +111,9 @@ def certified_in_full(
 def conditions(
     described: Mapping[str, Any] | None, group_size: int = 1, adjacency: str | None = None
 ) -> list[str]:
-    """What must be true for a certified number of this mechanism to hold.
+    """What must be true for a certified number of this mechanism to hold, by its `to_dict()`.
 
-    `described` is what `Mechanism.to_dict()` gives, None where only a curve is known; without an
-    adjacency, what every one asks is listed.
+    None where only a curve is known; without an adjacency, what every one asks is listed.
     """
     records = "one record" if group_size == 1 else f"at most {group_size:,} records"
     return [*dict.fromkeys(_own(described, adjacency)), f"each person has {records}", ALONE]
@@ -295,3 +291,16 @@ class Floor(Given):
     """A lower bound, rounded down."""
 
     rounded = staticmethod(round_down)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A plain table: the first column to the left, the others to the right.
+
+    >>> aligned([("", "spent"), ("advantage", "0.1")])
+    ['           spent', 'advantage    0.1']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+        for row in rows
+    ]

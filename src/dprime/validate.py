@@ -1,18 +1,14 @@
-"""The one place that words every input error.
-
-Each check takes a name and a value and returns the value, or raises `InputError`, whose one
-sentence names the input, the value it had and what would be right.
-"""
+"""The one place that words every input error: a check returns the value, or raises `InputError`."""
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Self
 
-WHOLE_TOLERANCE = 1e-9
-"""How far from a whole number a float may lie and still count as one (2000.0 does)."""
+WHOLE_TOLERANCE = 1e-9  # how far from a whole number a float still counts as one (2000.0 does)
 
 
 class InputError(ValueError):
@@ -124,7 +120,9 @@ def one_of(name: str, value: object, options: Sequence[str]) -> str:
     if isinstance(value, str) and value in options:
         return value
     requirement = "one of " + ", ".join(options)
-    raise invalid_value(name, value, requirement, f"give for example {options[0]}")
+    near = difflib.get_close_matches(str(value), options, 1)
+    remedy = f"give {near[0]}" if near else f"give for example {options[0]}"
+    raise invalid_value(name, value, requirement, remedy)
 
 
 def exactly_one(names: str, given: Mapping[str, object], remedy: str) -> str:

@@ -4,12 +4,15 @@ A score depends on its own trial alone: the statistics of the audit rest on that
 """
 
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
 import torch
 
 from dprime.attack import ADVERSARIES
+from dprime.audit.game import Game
+from dprime.train import Compute
 from dprime.validate import InputError
 from games import GAMES, IMAGES, TABLE, by_world, engine_setting, played, quick, setting_for
 
@@ -28,7 +31,7 @@ CASES = {
 }
 
 CONTRACTS = [
-    (*game, case)
+    pytest.param(*game, case, marks=[pytest.mark.slow] * ("convolutions" in case))
     for game in GAMES
     for case in CASES
     if game[0] != "attribute" or CASES[case]["split"] is TABLE
@@ -68,6 +71,9 @@ def test_contract(name, adjacency, case):
     assert whole["in_world"].tolist() == [True, False] * 10
     close(played(setting, again, block=7, reverse=True)["score"], scores)
     close(played(setting, first, trials=6, block=6)["score"], scores[:12])
+    game = Game(setting, first, trials=3, block=3, seed=setting.seed)
+    sent = pickle.loads(pickle.dumps(game)).play(1)
+    assert all(np.array_equal(sent[kind], array) for kind, array in game.play(1).items())
 
 
 @every_game
@@ -108,7 +114,7 @@ def test_names_and_what_they_see():
 @every_adversary
 def test_a_gpu_gives_the_same_scores(name):
     here = setting_for(name, adjacency="replace")
-    there = dataclasses.replace(here, trainer=here.trainer.on_device("cuda", 2.0))
+    there = dataclasses.replace(here, trainer=here.trainer.with_compute(lambda _: Compute("cuda")))
     attack = quick(name).craft(here)
     first, second = played(here, attack)["score"], played(there, attack)["score"]
     np.testing.assert_allclose(first, second, rtol=1e-2, atol=1e-2 * first.std())

@@ -8,18 +8,18 @@ import torch
 from opacus import PrivacyEngine
 from opacus.validators import ModuleValidator
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import TensorDataset
 
+from attacked import OPACUS_WARNS, Training
 from dprime.attributes import Attribute, AttributeInference
 from dprime.check.files import check_script
 from dprime.check.source import Source
-from dprime.monitor import Monitor, PrivacyWarning
+from dprime.monitor import PrivacyWarning
 from dprime.monitor.checks import mixes
 from dprime.monitor.ledger import NoGuarantee
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
-    pytest.mark.filterwarnings("ignore:Secure RNG turned off"),
+    *OPACUS_WARNS,
     pytest.mark.filterwarnings("ignore:GDP accounting is experimental"),
     pytest.mark.filterwarnings("ignore:Using a non-full backward hook"),
 ]
@@ -127,50 +127,26 @@ def test_running_statistics_give_a_record_away():
     records = torch.zeros(40, 2, 4)
     records[0] = 1e6
     data = TensorDataset(records, torch.zeros(40, dtype=torch.long))
-    engine, criterion = PrivacyEngine(), nn.CrossEntropyLoss()
-    model, optimizer, loader = engine.make_private(
-        module=net, optimizer=torch.optim.SGD(net.parameters(), lr=0.1),
-        data_loader=DataLoader(data, batch_size=10), noise_multiplier=50.0, max_grad_norm=1.0,
-    )  # fmt: skip
     with pytest.warns(PrivacyWarning, match="keeps running statistics"):
-        monitor = Monitor(
-            engine, model=model, optimizer=optimizer, data_loader=loader, criterion=criterion,
-            show=None,
-        )  # fmt: skip
-    for _ in range(5):
-        for x, y in loader:
-            optimizer.zero_grad()
-            criterion(model(x), y).backward()
-            optimizer.step()
+        training = Training(net, data, noise=50.0)
+    training.train(5)
     assert float(net[0].running_mean.max()) > 1e3  # 0 without the record
-    assert isinstance(monitor.mechanism(), NoGuarantee)
+    assert isinstance(training.monitor.mechanism(), NoGuarantee)
 
 
-def attached(accountant="rdp", watchers=(), noise=1.0, steps=12):
+def attached(accountant="rdp", **watched):
     torch.manual_seed(4)
     data = TensorDataset(torch.randn(120, 4), torch.randint(0, 2, (120,)))
-    net, criterion = nn.Linear(4, 2), nn.CrossEntropyLoss()
     engine = PrivacyEngine(accountant=accountant)
-    model, optimizer, loader = engine.make_private(
-        module=net, optimizer=torch.optim.SGD(net.parameters(), lr=0.1),
-        data_loader=DataLoader(data, batch_size=30), noise_multiplier=noise, max_grad_norm=1.0,
-    )  # fmt: skip
-    monitor = Monitor(
-        engine, model=model, optimizer=optimizer, data_loader=loader, criterion=criterion,
-        watchers=watchers, show=None,
-    )  # fmt: skip
-    for _ in range(steps // 4):
-        for x, y in loader:
-            optimizer.zero_grad()
-            criterion(model(x), y).backward()
-            optimizer.step()
-    return engine, monitor
+    given = {"conditions": None, **watched}
+    return Training(nn.Linear(4, 2), data, engine=engine, batch=30, watched=given).train(3)
 
 
 def test_an_accountant_that_says_too_little_stands_beside_what_is_proved():
     with pytest.warns(PrivacyWarning, match='The accountant "gdp" says') as said:
-        engine, monitor = attached("gdp")
-    own = engine.get_epsilon(1e-5)
+        training = attached("gdp")
+    monitor = training.monitor
+    own = training.engine.get_epsilon(1e-5)
     proved = monitor.ledger.mechanism().curve().epsilon(1e-5)
     assert own < proved - 0.3
     sentence = next(w for w in map(str, (each.message for each in said)) if '"gdp"' in w)
@@ -189,7 +165,7 @@ def test_one_attribute_warns_in_every_training():
 
 
 def test_the_report_names_what_nobody_sees():
-    _, monitor = attached()
+    monitor = attached().monitor
     for named in (
         "padding", "73 C", "0.92", "0.222", "losses over tokens", "augmentation that mixes records",
         "raw loss", "weights of a checkpoint", "momentum", "training metric",

@@ -143,6 +143,7 @@ def test_the_engines_noise_shows_no_grid(options):
     assert abs(area(found["score"][::2], found["score"][1::2]) - 0.5) < 0.1
 
 
+@pytest.mark.slow
 def test_the_audit_does_not_refute_the_engine():
     found = audit("noise-grid", setting(), trials=200)
     assert found.verdict.outcome != "refuted"
@@ -186,6 +187,7 @@ def from_models(trials):
     return area(scores[::2], scores[1::2])
 
 
+@pytest.mark.slow
 def test_two_models_in_a_row_show_the_grid():
     with other_noise(old_normal, [650]):
         assert from_models(50) == 1

@@ -2,19 +2,26 @@
 
 import pytest
 import torch
-from opacus import PrivacyEngine
 from opacus.data_loader import DPDataLoader
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from dprime.monitor import Monitor, PrivacyWarning
+from attacked import OPACUS_WARNS, Training
+from dprime.monitor import PrivacyWarning
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
-    pytest.mark.filterwarnings("ignore:Secure RNG turned off"),
-]
+pytestmark = OPACUS_WARNS
 
 WEIGHTS = torch.tensor([1.0, 500.0])
+
+
+def full_batch(net, x, y, **made):
+    loader = DPDataLoader(TensorDataset(x, y), sample_rate=1.0)
+    watched = {"conditions": None}
+    return Training(net, loader=loader, noise=10.0, watched=watched, optimizer=slow, **made)
+
+
+def slow(weights):
+    return torch.optim.SGD(weights, lr=1e-3)
 
 
 def one_step(criterion, rare, mode="hooks"):
@@ -26,21 +33,8 @@ def one_step(criterion, rare, mode="hooks"):
         x, y = torch.cat([x, torch.eye(10)[1:2]]), torch.cat([y, torch.ones(1, dtype=torch.long)])
     net = nn.Linear(10, 2, bias=False)
     nn.init.zeros_(net.weight)
-    engine = PrivacyEngine()
-    model, optimizer, *own, loader = engine.make_private(
-        module=net, optimizer=torch.optim.SGD(net.parameters(), lr=1e-3), noise_multiplier=10.0,
-        data_loader=DPDataLoader(TensorDataset(x, y), sample_rate=1.0), max_grad_norm=1.0,
-        criterion=criterion, grad_sample_mode=mode,
-    )  # fmt: skip
-    criterion = own[0] if own else criterion
-    monitor = Monitor(
-        engine, model=model, optimizer=optimizer, data_loader=loader, criterion=criterion, show=None
-    )
-    for records, labels in loader:
-        optimizer.zero_grad()
-        criterion(model(records), labels).backward()
-        optimizer.step()
-    return net.weight.summed_grad.clone(), monitor
+    training = full_batch(net, x, y, criterion=criterion, mode=mode).train()
+    return net.weight.summed_grad.clone(), training.monitor
 
 
 @pytest.mark.parametrize("kind", [nn.CrossEntropyLoss, nn.NLLLoss])
@@ -62,22 +56,13 @@ def test_a_label_that_the_mean_leaves_out():
     sums = []
     for labelled in (1, 2):
         y[:labelled] = 0
-        engine, net = PrivacyEngine(), nn.Linear(3, 2, bias=False)
+        net = nn.Linear(3, 2, bias=False)
         nn.init.ones_(net.weight)
-        model, optimizer, loader = engine.make_private(
-            module=net, optimizer=torch.optim.SGD(net.parameters(), lr=1e-3), max_grad_norm=1.0,
-            data_loader=DPDataLoader(TensorDataset(x, y), sample_rate=1.0), noise_multiplier=10.0,
-        )  # fmt: skip
-        criterion = nn.CrossEntropyLoss()
-        monitor = Monitor(
-            engine, model=model, optimizer=optimizer, data_loader=loader, criterion=criterion,
-            show=None,
-        )  # fmt: skip
-        records, labels = next(iter(loader))
-        criterion(model(records), labels).backward()
+        training = full_batch(net, x, y)
+        training.loss(*next(iter(training.loader))).backward()
         with pytest.warns(PrivacyWarning, match="labels that are not left out"):
-            optimizer.step()
-        assert monitor.curve().advantage() == 1
+            training.optimizer.step()
+        assert training.monitor.curve().advantage() == 1
         sums.append(net.weight.summed_grad.clone())
     assert float((sums[0] - sums[1]).norm()) > 0.1  # the first record moved too
 
@@ -89,14 +74,8 @@ def test_class_weights_in_ghost_mode_weigh_each_record_alone():
     assert "Certified" in str(monitor)
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "divided by the batch's class weights",
-        "the seed is secret",
-        "computed from these data before",
-    ],
-)
-def test_the_report_names_what_is_left_to_the_user(said):
-    _, monitor = one_step(nn.CrossEntropyLoss(), rare=True)
-    assert said in monitor.report()
+def test_the_report_names_what_is_left_to_the_user():
+    report = one_step(nn.CrossEntropyLoss(), rare=True)[1].report()
+    for said in ("divided by the batch's class weights", "the seed is secret"):
+        assert said in report
+    assert "computed from these data before" in report

@@ -102,7 +102,7 @@ class Watching(Observer):
 def audited(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "a.run"
     settings = AuditConfig.from_words(
-        records=6, trials=20, claim={"epsilon": 4.0}, training={"steps": 2}, metric="advantage",
+        max_records=6, trials=20, claim={"epsilon": 4.0}, training={"steps": 2}, metric="advantage",
         seed=SECRET,
     )  # fmt: skip
     return settings, begin(settings, path, progress=False), path
@@ -183,19 +183,20 @@ def test_no_other_dataclass_shows_a_field_that_is_a_seed():
 # The command line ---------------------------------------------------------------------------------
 
 
-AUDIT = ("audit", "--epsilon", 4, "--records", 6, "--steps", 2, "--trials", 10)
+AUDIT = ("audit", "--epsilon", 4, "--max-records", 6, "--steps", 2, "--trials", 10)
 
 
+@pytest.mark.slow
 def test_no_command_prints_a_seed(call, tmp_path):
     commands = [
-        (*AUDIT, "--seed", SECRET, "--out", "a.run"),
-        (*AUDIT, "--seed", SECRET, "--out", "b.run", "--json"),
+        (*AUDIT, "--seed", SECRET, "--run", "a.run"),
+        (*AUDIT, "--seed", SECRET, "--run", "b.run", "--json"),
         ("resume", "a.run"),
         ("resume", "a.run", "--json"),
         ("runs", "."),
         ("runs", ".", "--json"),
         ("report", "a.run", "--card", "a.json", "--json"),
-        (*AUDIT, "--seed", SECRET, "--out", "a.run"),  # refused: it is there
+        (*AUDIT, "--seed", SECRET, "--run", "a.run"),  # refused: it is there
     ]
     for words in commands:
         code, out, err = call(*words)
@@ -206,8 +207,8 @@ def test_no_command_prints_a_seed(call, tmp_path):
 
 
 def test_a_run_is_repeated_from_its_file_without_seeing_the_seed(call):
-    call(*AUDIT, "--out", "a.run")
-    _, out, err = call(*AUDIT, "--seed-from", "a.run", "--out", "b.run")
+    call(*AUDIT, "--run", "a.run")
+    _, out, err = call(*AUDIT, "--seed-from", "a.run", "--run", "b.run")
     with Run.open("a.run") as first, Run.open("b.run") as second:
         assert first.seed == second.seed
         assert first.seed.bit_length() > 200
@@ -215,7 +216,7 @@ def test_a_run_is_repeated_from_its_file_without_seeing_the_seed(call):
         assert hidden(out + err, first.seed)
     code, _, err = call(*AUDIT, "--seed-from", "a.run", "--seed", 1)
     assert code == 2
-    assert "seed_from must be given without --seed" in err
+    assert "--seed-from must be given without --seed" in err
 
 
 # Where 256 bits are kept --------------------------------------------------------------------------

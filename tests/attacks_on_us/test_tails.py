@@ -13,21 +13,17 @@ import torch
 from opacus import PrivacyEngine
 from opacus.optimizers.optimizer import _generate_noise
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
+from attacked import OPACUS_WARNS, Training, records
 from dprime import DPSGD
 from dprime.check.files import check_script
 from dprime.check.source import Source
-from dprime.monitor import Monitor
 from dprime.monitor.tails import NoiseTails
 
 LEVELS = 2**24
 END = math.sqrt(2 * 24 * math.log(2))
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
-    pytest.mark.filterwarnings("ignore:Secure RNG turned off"),
-]
+pytestmark = OPACUS_WARNS
 
 
 def squared_radii(noise):
@@ -47,30 +43,12 @@ def auc(above, below):
     return float(np.mean(np.asarray(above)[:, None] > np.asarray(below)[None, :]))
 
 
-class Training:
-    """A linear model of 640 weights under Opacus: rate 1/10, 30 steps."""
-
-    def __init__(self, noise=1.0, engine=PrivacyEngine, **options):
-        torch.manual_seed(1)
-        data = TensorDataset(torch.randn(100, 64), torch.randint(0, 10, (100,)))
-        net, self.criterion = nn.Linear(64, 10, bias=False), nn.CrossEntropyLoss()
-        self.engine = engine()
-        self.model, self.optimizer, self.loader = self.engine.make_private(
-            module=net, optimizer=torch.optim.SGD(net.parameters(), lr=0.1),
-            data_loader=DataLoader(data, batch_size=10), noise_multiplier=noise, max_grad_norm=1.0,
-        )  # fmt: skip
-        self.monitor = Monitor(
-            self.engine, model=self.model, optimizer=self.optimizer, data_loader=self.loader,
-            criterion=self.criterion, show=None, **options,
-        )  # fmt: skip
-
-    def run(self, epochs=3):
-        for _ in range(epochs):
-            for records, labels in self.loader:
-                self.optimizer.zero_grad()
-                self.criterion(self.model(records), labels).backward()
-                self.optimizer.step()
-        return self.monitor
+def watched(noise=1.0, engine=PrivacyEngine, **options):
+    """A linear model of 640 weights under Opacus: rate 1/10, 10 steps an epoch."""
+    torch.manual_seed(1)
+    net, data = nn.Linear(64, 10, bias=False), records(100, 64, 10)
+    options = {"conditions": None, **options}
+    return Training(net, data, engine=engine(), noise=noise, watched=options)
 
 
 def test_the_grid_separates_the_worlds_and_the_monitor_says_so():
@@ -92,7 +70,7 @@ def test_the_grid_separates_the_worlds_and_the_monitor_says_so():
     assert reached(secure=False) > 0.99
     assert 0.35 < reached(secure=True) < 0.65
 
-    said = Training().run().report()
+    said = watched().train(3).monitor.report()
     assert "lie on a grid" in said
     assert "secure_mode" in said
     assert "AUC 1.00" in said
@@ -124,7 +102,7 @@ PYTORCH = np.arange(1, LEVELS // 16, dtype=np.float64)
 @pytest.mark.parametrize("noise", [0.5, 1.0, 2.0])
 def test_what_only_a_member_can_cause_is_in_every_delta(noise):
     """A record whose gradient lies in one pair of weights, or in all of them alike."""
-    monitor = Training(noise).run()
+    monitor = watched(noise).train(3).monitor
     steps, rate, weights = 30, 0.1, 640
     in_one = chance_of_leaving(1.0 / noise, 1, PYTORCH)
     in_all = chance_of_leaving((weights / 2) ** -0.5 / noise, weights // 2, PYTORCH)
@@ -146,19 +124,19 @@ def test_the_end_of_every_pair_is_counted(weights):
 
 
 def test_noise_may_be_taken_as_ideal_by_name():
-    monitor = Training(ideal_noise=True).run()
+    monitor = watched(ideal_noise=True).train(3).monitor
     assert monitor.mechanism() == DPSGD(1.0, 0.1, 30, public_size=True)
     said = monitor.report()
     assert "The noise is taken as ideal, as ideal_noise=True asks." in said
     assert "AUC 1.00" in said
-    plain = Training().monitor
+    plain = watched().monitor
     plain.load_state_dict(monitor.state_dict())
     assert "The noise is taken as ideal" in str(plain)
 
 
 def test_an_event_above_delta_leaves_no_epsilon():
     """ε at δ = 1e-5 was certified; an event of more than δ gives the record away."""
-    training = Training()
+    training = watched()
     training.monitor.ledger.add(training.monitor._now(), 1)
     small = training.monitor.curve()
     assert math.isfinite(small.epsilon(1e-5))
@@ -193,13 +171,13 @@ def test_secure_mode_is_believed_where_the_engine_made_the_generator():
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        secure = Training(engine=Secure)
+        secure = watched(engine=Secure)
     assert secure.optimizer.secure_mode
-    said = secure.run().report()
+    said = secure.train(3).monitor.report()
     assert "secure mode" in said
     assert "lie on a grid" not in said
     assert secure.monitor.mechanism() == DPSGD(1.0, 0.1, 30, public_size=True)
 
-    unproved = Training()
+    unproved = watched()
     unproved.optimizer.secure_mode = True  # four draws of the plain generator
-    assert Monitor.mechanism(unproved.run()) != DPSGD(1.0, 0.1, 30, public_size=True)
+    assert unproved.train(3).monitor.mechanism() != DPSGD(1.0, 0.1, 30, public_size=True)

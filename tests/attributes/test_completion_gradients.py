@@ -1,5 +1,8 @@
 """Products of clipped gradients agree with the gradients themselves, whatever the layers."""
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -7,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from dprime import InputError
 from dprime.attributes import worst_pair
 from dprime.attributes.completion_gradients import CLIP_MARGIN, Completions
 from dprime.attributes.twin import Twin
@@ -108,21 +112,23 @@ def gradients(module, completions, clip_norm=1.0):
     return Twin(module, trained, losses).gradients(completions, clip_norm)
 
 
+def agree(found, wanted):
+    """Products, norms and distances are those of the gradients themselves."""
+    close = partial(torch.testing.assert_close, atol=1e-9, rtol=1e-9)
+    close(found.products(), wanted @ wanted.mT)
+    close(found.norms, wanted.norm(dim=2))
+    distances = torch.cdist(wanted, wanted, compute_mode="donot_use_mm_for_euclid_dist") ** 2
+    close(found.exactly()[1], distances)
+    some, left = torch.tensor([2, 1]), torch.tensor([1, 0])
+    close(found.exactly(some)[1], distances[some])
+    close(found.products(left), (wanted @ wanted.mT)[:, left])
+
+
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("clip_norm", [0.3, 100.0])
 def test_products_are_those_of_the_gradients(network, clip_norm):
     module, completions = made(network)
-    found = gradients(module, completions, clip_norm)
-    wanted = explicit(module, completions, clip_norm)
-    torch.testing.assert_close(found.products(), wanted @ wanted.mT, atol=1e-9, rtol=1e-9)
-    torch.testing.assert_close(found.norms, wanted.norm(dim=2), atol=1e-9, rtol=1e-9)
-    distances = torch.cdist(wanted, wanted, compute_mode="donot_use_mm_for_euclid_dist") ** 2
-    torch.testing.assert_close(found.exactly()[1], distances, atol=1e-9, rtol=1e-9)
-    around = (wanted - wanted.mean(dim=1, keepdim=True)).square().sum(dim=2)
-    torch.testing.assert_close(found.from_mean(), around, atol=1e-9, rtol=1e-9)
-    some, left = torch.tensor([3, 1]), torch.tensor([2, 0])
-    part = found.products(some, left, slice(1, 3))
-    torch.testing.assert_close(part, (wanted @ wanted.mT)[some][:, left, 1:3], atol=1e-9, rtol=1e-9)
+    agree(gradients(module, completions, clip_norm), explicit(module, completions, clip_norm))
 
 
 @given(
@@ -135,11 +141,7 @@ def test_any_columns_and_values(seed, columns, count, clip_norm):
     torch.manual_seed(seed)
     values = torch.randn(count, len(columns)).tolist()
     module, completions = made("dense", 3, tuple(columns), values, seed)
-    found, wanted = (
-        gradients(module, completions, clip_norm),
-        explicit(module, completions, clip_norm),
-    )
-    torch.testing.assert_close(found.products(), wanted @ wanted.mT, atol=1e-9, rtol=1e-9)
+    agree(gradients(module, completions, clip_norm), explicit(module, completions, clip_norm))
 
 
 def test_frozen_weights_do_not_count():
@@ -153,10 +155,7 @@ def test_frozen_weights_do_not_count():
     ):
         for weight in module.parameters():
             weight.requires_grad_(all(weight is not one for one in frozen))
-        found, wanted = gradients(module, completions), explicit(module, completions, 1.0)
-        torch.testing.assert_close(found.products(), wanted @ wanted.mT, atol=1e-9, rtol=1e-9)
-        around = (wanted - wanted.mean(dim=1, keepdim=True)).square().sum(dim=2)
-        torch.testing.assert_close(found.from_mean(), around, atol=1e-9, rtol=1e-9)
+        agree(gradients(module, completions), explicit(module, completions, 1.0))
 
 
 def test_the_twin_follows_the_weights_and_leaves_the_model_alone():
@@ -169,13 +168,12 @@ def test_the_twin_follows_the_weights_and_leaves_the_model_alone():
             weight.mul_(1.5)
     module[3].weight.data = module[3].weight.data.clone()
     module.train()
-    found = twin.gradients(completions, 1.0).products()
+    found = twin.gradients(completions, 1.0)
     assert module.training
     assert not called
     assert all(weight.requires_grad and weight.grad is None for weight in module.parameters())
     assert module[1].inplace
-    wanted = explicit(module, completions, 1.0)
-    torch.testing.assert_close(found, wanted @ wanted.mT, atol=1e-9, rtol=1e-9)
+    agree(found, explicit(module, completions, 1.0))
 
 
 def test_squared_distances_in_float32_are_not_negative():
@@ -234,25 +232,19 @@ def tied():
 
 
 @pytest.mark.parametrize(
-    ("network", "sentence"),
+    ("network", "loss", "sentence"),
     [
-        (nn.Sequential(nn.Linear(FEATURES, 4), nn.BatchNorm1d(4)), "one with BatchNorm1d"),
-        (Mixing(), "one whose Linear sees 120 rows for 15 records"),
-        (tied(), "one in which two layers share a weight"),
-        (Two(), "one with a Bilinear of several inputs or outputs"),
+        (lambda: nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4)), losses, "one with BatchNorm1d"),
+        (Mixing, losses, "one whose Linear sees 120 rows for 15 records"),
+        (tied, losses, "one in which two layers share a weight"),
+        (Two, losses, "one with a Bilinear of several inputs or outputs"),
+        (dense, F.cross_entropy, "loss must be one a record, but it is of shape"),
     ],
 )
-def test_what_is_refused(network, sentence):
-    module, completions = made(network.double())
-    with pytest.raises(ValueError, match=sentence):
-        gradients(module, completions)
-
-
-def test_a_loss_that_averages_is_refused():
-    module, completions = made("dense")
-    twin = Twin(module, module.parameters(), F.cross_entropy)
-    with pytest.raises(ValueError, match="loss must be one a record, but it is of shape"):
-        twin.gradients(completions, 1.0)
+def test_what_is_refused(network, loss, sentence):
+    module, completions = made(network().double())
+    with pytest.raises(InputError, match=sentence):
+        Twin(module, module.parameters(), loss).gradients(completions, 1.0)
 
 
 # The largest of them
@@ -305,7 +297,10 @@ def test_parts_make_the_whole(seed, z):
     whole = full(gradients(module, completions), z)
     parts = WorstPair()
     for rows in (slice(0, 5), slice(5, 6), slice(6, 12)):
-        parts = full(gradients(module, completions.only(rows)), z, parts)
+        part = replace(
+            completions, records=completions.records[rows], targets=completions.targets[rows]
+        )
+        parts = full(gradients(module, part), z, parts)
     assert parts.difference == pytest.approx(whole.difference, rel=1e-9)
     assert parts.term == pytest.approx(whole.term, rel=1e-9)
 
@@ -316,13 +311,39 @@ def test_most_records_are_not_looked_at(monkeypatch):
     module, completions = made("dense", 200, values=values, seed=3)
     found = gradients(module, completions)
     looked = []
-    exact = worst_pair._exact
+    exact = worst_pair._of_pairs
     monkeypatch.setattr(
-        worst_pair, "_exact", lambda g, rows, z: looked.append(rows) or exact(g, rows, z)
+        worst_pair, "_of_pairs", lambda g, rows, z: looked.append(rows) or exact(g, rows, z)
     )
     pruned = full(found, 2.0)
     assert 0 < sum(map(len, looked)) < 60
     assert pruned == exact(found, torch.arange(200), 2.0)
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    z=st.sampled_from([0.3, 1.0, 3.5]),
+    clip_norm=st.sampled_from([0.1, 4.0]),
+    single=st.booleans(),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+)
+def test_no_record_exceeds_its_bounds(seed, z, clip_norm, single, dtype):
+    """In any order of the values, and where most lie together; one value may be far off."""
+    torch.manual_seed(seed)
+    values = torch.cat([torch.rand(39) * 0.1, torch.randn(1 if single else 12) * 3])
+    order = torch.randperm(len(values))
+    module, completions = made("dense", 6, values=values[order][:, None].tolist(), seed=seed)
+    x, v = completions.records.to(dtype), completions.values.to(dtype)
+    found = gradients(module.to(dtype), replace(completions, records=x, values=v), clip_norm)
+    for reach, look in (
+        (worst_pair._from_any_value, worst_pair._of_pairs),
+        (worst_pair._from_the_mean, worst_pair._of_means),
+    ):
+        difference, term = worst_pair._upper_bounds(found, z, reach)
+        for row in range(6):
+            exact = look(found, torch.tensor([row]), z)
+            assert exact.difference <= difference[row]
+            assert exact.term <= term[row]
 
 
 def test_opposite_gradients_are_membership():

@@ -1,25 +1,23 @@
-"""Attribute inference on real Opacus trainings: every mode, both ranges, both analyses."""
+"""Attribute inference on real Opacus trainings: every mode, both scopes, both analyses."""
 
 import itertools
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from dprime import estimates
-from dprime.attributes import inference
+from dprime import InputError, estimates
 from dprime.attributes.attribute import Attribute
 from dprime.attributes.inference import AttributeInference
-from dprime.attributes.losses import loss_of
 from dprime.attributes.report import ESTIMATES, LEAK
 from dprime.attributes.worst_pair import membership_term
 from dprime.data import Dataset
 from dprime.mechanisms import DPSGD, Gaussian
 from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.monitor import Monitor
+from private_training import Maker
 from watching import certified
 
 pytestmark = [
@@ -27,8 +25,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::dprime.monitor.checks.PrivacyWarning"),
 ]
 
-FEW = Attribute.column(0, [-1.0, 0.0, 2.0], name="few")
+VALUES = [-1.0, 0.0, 2.0]
+FEW = Attribute.column(0, VALUES, name="few")
 MANY = Attribute.column(1, [value / 10 for value in range(-20, 21)], name="many")
+X, Y = Maker.data().tensors
 
 
 def watched(made, *watchers, epochs=1, **options):
@@ -36,6 +36,14 @@ def watched(made, *watchers, epochs=1, **options):
     with Monitor(made.engine, **{**made.named(), **options}, watchers=watchers, show=None):
         made.train(epochs)
     return watchers[0]
+
+
+def stepped(made, watcher, *batches):
+    """Take these steps, each with the first so many records."""
+    with Monitor(made.engine, **made.named(), watchers=[watcher], show=None):
+        for count in batches:
+            made.step(X[:count], Y[:count])
+    return watcher
 
 
 @pytest.mark.parametrize("mode", ["hooks", "functorch", "ew", "ghost"])
@@ -95,10 +103,9 @@ def test_what_a_step_keeps_is_what_the_gradients_say(private):
 
 @pytest.mark.slow
 def test_all_records_show_no_less_than_the_batch(private):
-    made = private()
-    batch, whole = AttributeInference(FEW, MANY), AttributeInference(FEW, MANY, over="data")
+    batch, whole = AttributeInference(FEW, MANY), AttributeInference(FEW, MANY, scope="data")
     rough = AttributeInference(FEW, MANY, analysis="approximate")
-    watched(made, batch, whole, rough)
+    watched(private(), batch, whole, rough)
     for name in ("few", "many"):
         for kind in ("differences", "terms"):
             own, other, bound = (getattr(one.steps, kind)[name] for one in (batch, whole, rough))
@@ -134,10 +141,8 @@ def test_the_two_forms(private):
 
 def test_the_certified_line_is_the_monitors(private):
     made, watcher = private(), AttributeInference(FEW)
-    before = Gaussian(noise_multiplier=2.0)
-    with Monitor(
-        made.engine, **made.named(), watchers=[watcher], show=None, besides=[before]
-    ) as monitor:  # fmt: skip
+    options = {"watchers": [watcher], "show": None, "besides": [Gaussian(noise_multiplier=2.0)]}
+    with Monitor(made.engine, **made.named(), **options) as monitor:
         made.train()
         assert watcher.certified().advantage() == monitor.mechanism().curve("replace").advantage()
         assert watcher.certified().advantage() > DPSGD(1.0, 1 / 6, 6).curve("replace").advantage()
@@ -173,35 +178,41 @@ def test_noise_that_changes_is_added_up_step_by_step(private):
 
 
 def test_large_batches_in_parts(private):
-    x, y = private.data().tensors
-    whole, parts = AttributeInference(FEW, MANY), AttributeInference(FEW, MANY)
-    made = private()
-    with Monitor(made.engine, **made.named(), watchers=[whole], show=None):
-        made.step(x, y)
-    made = private()
+    whole = stepped(private(), AttributeInference(FEW, MANY), 60)
+    made, parts = private(), AttributeInference(FEW, MANY)
     with Monitor(made.engine, **made.named(), watchers=[parts], show=None):
         made.optimizer.signal_skip_step(True)
-        made.step(x[:40], y[:40])
+        made.step(X[:40], Y[:40])
         made.optimizer.signal_skip_step(False)
-        made.step(x[40:], y[40:])
+        made.step(X[40:], Y[40:])
     assert len(parts.steps) == 1
     for name in ("few", "many"):
         assert parts.steps.terms[name] == pytest.approx(whole.steps.terms[name], rel=1e-6)
 
 
-def test_priors_and_the_damaging_value(private):
-    plain = Attribute.column(0, [-1.0, 0.0, 2.0], name="plain")
-    rare = Attribute.column(0, [-1.0, 0.0, 2.0], prior=[0.7, 0.2, 0.1], damaging=2.0, name="rare")
+def test_records_that_are_looked_at_in_parts_keep_their_places(private, monkeypatch):
+    whole = stepped(private(), AttributeInference(FEW, keep_worst=True), 60)
+    monkeypatch.setattr("dprime.attributes.analysis.NUMBERS_AT_ONCE", 7 * 3 * 6)
+    parts = stepped(private(), AttributeInference(FEW, keep_worst=True), 60)
+    (one,), (other,) = whole.worst["few"], parts.worst["few"]
+    assert one.place == other.place >= 7
+    assert one.term == pytest.approx(other.term, rel=1e-6)
+
+
+def test_priors_and_the_sensitive_value(private):
+    plain = Attribute.column(0, VALUES, name="plain")
+    shares = {"prior": [0.7, 0.2, 0.1], "sensitive_value": 2.0}
+    rare = Attribute.column(0, VALUES, name="rare", **shares)
     found = watched(private(noise=0.6), AttributeInference(plain, rare))
     risk, other = found.risk("rare"), found.risk("plain")
     security = risk.bayes_security()
     assert other.success() == pytest.approx(1 - security / 2)
     assert risk.success() == pytest.approx(1 - security * 0.3)
-    assert (risk.blind(), other.blind()) == (0.7, 0.5)
+    assert (risk.baseline_success(), other.baseline_success()) == (0.7, 0.5)
     assert risk.precision() == pytest.approx(risk.curve.precision(0.1, 0.01))
     assert risk.precision() > 0.1
     assert risk.tpr(0.1) <= risk.paper_tpr(0.1) == pytest.approx(1.1 - security)
-    with pytest.raises(ValueError, match="prior and damaging must be given for a precision"):
+    with pytest.raises(InputError, match="prior and sensitive_value must be given for a precision"):
         other.precision()
     text = found.report()
     assert "the best blind guess, '-1', in 70 %" in text
@@ -227,12 +238,11 @@ def test_no_estimate_is_shown_past_the_certified_curve(private, form):
 
 def test_values_from_the_data_make_the_numbers_depend_on_them(private):
     """One person's value changes which values there are, and so the numbers."""
-    records = private.data().tensors[0]
-    other = records.clone()
-    at = int(records[:, 0].argmax())
-    other[at, 0] = 3 * records[at, 0].abs()
+    other = X.clone()
+    at = int(X[:, 0].argmax())
+    other[at, 0] = 3 * X[at, 0].abs()
     securities = []
-    for seen in (records, other):
+    for seen in (X, other):
         attribute = Attribute.column(0, "extremes", data=seen, name="age")
         watcher = watched(private(), AttributeInference(attribute))
         securities.append(watcher.risk().bayes_security())
@@ -253,56 +263,55 @@ def test_over_epochs(private):
 
 
 def test_who_was_worst_is_kept_only_on_request(private):
-    made = private()
-    silent, kept = AttributeInference(FEW), AttributeInference(FEW, over="data", keep_worst=True)
-    watched(made, silent, kept)
+    silent, kept = AttributeInference(FEW), AttributeInference(FEW, scope="data", keep_worst=True)
+    watched(private(), silent, kept)
     assert silent.worst is None
-    assert silent.state_dict()["worst"] is None
+    pairs = [one for one in silent.steps.worst["few"] if (one.place, one.pair) != (-1, (-1, -1))]
+    assert pairs == []
     assert [one.term for one in kept.worst["few"]] == list(kept.steps.terms["few"])
     assert all(0 <= one.place < 60 for one in kept.worst["few"])
 
 
 def test_a_checkpoint_goes_on(private):
-    options = {"keep_worst": True, "every": 4}
-    made = private()
-    x, y = private.data().tensors
-    whole, first, second = (AttributeInference(FEW, MANY, **options) for _ in range(3))
-    with Monitor(made.engine, **made.named(), watchers=[whole], show=None):
-        for _ in range(6):
-            made.step(x, y)
+    whole, first, second = (
+        AttributeInference(FEW, MANY, keep_worst=True, every=4) for _ in range(3)
+    )
+    stepped(private(), whole, *[60] * 6)
     again = private()
-    with Monitor(again.engine, **again.named(), watchers=[first], show=None):
-        for _ in range(3):
-            again.step(x, y)
-    with Monitor(again.engine, **again.named(), watchers=[second], show=None):
-        second.load_state_dict(first.state_dict())
-        for _ in range(3):
-            again.step(x, y)
+    stepped(again, first, *[60] * 3)
+    second.load_state_dict(first.state_dict())
+    stepped(again, second, *[60] * 3)
     assert second.state_dict() == whole.state_dict()
     assert second.report() == whole.report()
-    with pytest.raises(ValueError, match="the checkpoint's attributes must be few, but it is"):
-        AttributeInference(FEW).load_state_dict(first.state_dict())
+    fewer = Attribute.column(0, VALUES[1:], name="few")
+    for other, sentence in (
+        ([FEW], "the checkpoint's attributes must be few, but it is"),
+        ([fewer, MANY], "the checkpoint's analysis must be"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            AttributeInference(*other).load_state_dict(first.state_dict())
+    with pytest.raises(InputError, match="the checkpoint's analysis must be"):
+        AttributeInference(FEW, MANY, analysis="approximate").load_state_dict(first.state_dict())
 
 
 def test_data_from_anywhere(private):
-    data = private.data()
-    x, y = data.tensors
-    kinds = (None, (x, y), data, Dataset("d", x.numpy(), y.numpy(), "table", 2))
-    watchers = [AttributeInference(FEW, over="data", data=kind) for kind in kinds]
+    kinds = (None, (X, Y), private.data(), Dataset("d", X.numpy(), Y.numpy(), "table", 2))
+    watchers = [AttributeInference(FEW, scope="data", data=kind) for kind in kinds]
     watched(private(), *watchers)
     for one in watchers[1:]:
         assert one.steps.terms == watchers[0].steps.terms
+    with pytest.raises(InputError, match="data must be records with targets"):
+        watched(private(), AttributeInference(FEW, scope="data", data=5))
 
 
-def test_an_empty_batch_shows_nothing(private):
-    made = private()
-    watcher = AttributeInference(FEW)
-    x, y = private.data().tensors
-    with Monitor(made.engine, **made.named(), watchers=[watcher], show=None):
-        made.step(x[:5], y[:5])
-        made.step(x[:0], y[:0])
+def test_an_empty_batch_shows_nothing_and_says_nothing_of_the_next(private):
+    watcher = stepped(private(), AttributeInference(FEW), 5, 0)
     assert watcher.steps.terms["few"][0] > 0
     assert watcher.steps.terms["few"][1] == watcher.steps.differences["few"][1] == 0
+    watcher = stepped(private(), AttributeInference(FEW, every=4), 0, 5, 5, 0, 5)
+    terms = list(watcher.steps.terms["few"])
+    assert [term == 0 for term in terms] == [True, False, False, False, False]
+    assert len(set(terms[1:])) == 1
 
 
 class Drops(nn.Module):
@@ -326,9 +335,8 @@ def frozen():
 
 @pytest.mark.parametrize("net", [Drops, frozen])
 def test_an_attribute_that_the_model_does_not_see(private, net):
-    with pytest.raises(
-        ValueError, match="attribute few must be one that the model sees, but it is"
-    ):
+    sentence = "attribute few must be one that the model sees, but it is"
+    with pytest.raises(InputError, match=sentence):
         watched(private(net=net()), AttributeInference(MANY, FEW))
 
 
@@ -336,14 +344,6 @@ def test_a_column_of_zeros_that_is_trained_is_seen(private):
     net = private.network()
     net[0].weight.data[:, 0] = 0
     assert watched(private(net=net), AttributeInference(FEW)).steps.terms["few"][0] > 0
-
-
-def test_notes(private):
-    net = nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5), nn.Linear(3, 2))
-    found = watched(private(net=net, poisson_sampling=False), AttributeInference(FEW))
-    assert "without dropout" in found.report()
-    assert "assume batches in which every record is drawn for itself" in found.report()
-    assert found.certified().advantage() > 0
 
 
 def test_a_criterion_that_is_a_function(private):
@@ -357,146 +357,6 @@ def test_a_criterion_that_is_a_function(private):
     assert len(watcher.steps) == 6
 
 
-def test_losses_of_criteria():
-    torch.manual_seed(0)
-    outputs, targets = torch.randn(5, 3), torch.randint(3, (5,))
-    wanted = F.cross_entropy(outputs, targets, reduction="none")
-    for criterion in (nn.CrossEntropyLoss(), nn.CrossEntropyLoss(reduction="sum"), F.cross_entropy):
-        torch.testing.assert_close(loss_of(criterion)(outputs, targets), wanted)
-    weighed = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 3.0]), reduction="sum")
-    torch.testing.assert_close(
-        loss_of(weighed)(outputs, targets), wanted * torch.tensor([1.0, 2.0, 3.0])[targets]
-    )
-    smooth = nn.CrossEntropyLoss(label_smoothing=0.1)
-    softly = F.cross_entropy(outputs, targets, reduction="none", label_smoothing=0.1)
-    torch.testing.assert_close(loss_of(smooth)(outputs, targets), softly)
-    shares = torch.rand(5, 3)
-    torch.testing.assert_close(
-        loss_of(nn.CrossEntropyLoss())(outputs, shares),
-        F.cross_entropy(outputs, shares, reduction="none"),
-    )
-    places, labels = torch.randn(5, 3, 4), torch.randint(3, (5, 4))
-    torch.testing.assert_close(
-        loss_of(nn.CrossEntropyLoss())(places, labels),
-        F.cross_entropy(places, labels, reduction="none").mean(dim=1),
-    )
-    torch.testing.assert_close(
-        loss_of(nn.CrossEntropyLoss(reduction="sum"))(places, labels),
-        F.cross_entropy(places, labels, reduction="none").sum(dim=1),
-    )
-    squares = torch.randn(5, 2)
-    mean = loss_of(nn.MSELoss())(squares, torch.zeros(5, 2))
-    torch.testing.assert_close(mean, squares.square().mean(dim=1))
-    added = loss_of(nn.MSELoss(reduction="sum"))(squares, torch.zeros(5, 2))
-    torch.testing.assert_close(added, squares.square().sum(dim=1))
-
-
-REFUSED = {
-    "nothing": (AttributeInference, {}, "attributes must be one Attribute or more"),
-    "same names": (
-        lambda: AttributeInference(FEW, FEW),
-        {},
-        "of different names, but it is 'few, few'",
-    ),
-    "over": (lambda: AttributeInference(FEW, over="epoch"), {}, "over must be one of batch, data"),
-    "analysis": (
-        lambda: AttributeInference(FEW, analysis="half"),
-        {},
-        "must be one of full, approx",
-    ),
-    "every": (lambda: AttributeInference(FEW, every=0), {}, "every must be at least 1"),
-    "no noise": (
-        lambda: AttributeInference(FEW),
-        {"noise": 0.0},
-        "above 0 for attribute inference",
-    ),
-    "layers": (
-        lambda: AttributeInference(FEW),
-        {"norm": [1.0] * 4, "clipping": "per_layer"},
-        "clipping must be of the whole gradient",
-    ),
-    "column": (
-        lambda: AttributeInference(Attribute.column(9, [0, 1])),
-        {},
-        "a column from 0 to 3, but it is 9",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(private, case):
-    make, options, sentence = REFUSED[case]
-    with pytest.raises(ValueError, match=sentence):
-        watched(private(**options), make())
-
-
-CRITERIA = {
-    "missing": (None, "criterion must be one whose reduction can be turned off, but it is missing"),
-    "a function": (lambda a, b: a.sum(), "but it is a function: give loss="),
-    "weights": (nn.CrossEntropyLoss(weight=torch.ones(2)), "divides by the batch's weights"),
-}
-
-
-@pytest.mark.parametrize("case", CRITERIA)
-def test_criteria_that_are_refused(private, case):
-    criterion, sentence = CRITERIA[case]
-    with pytest.raises(ValueError, match=sentence):
-        watched(private(), AttributeInference(FEW), criterion=criterion)
-
-
-def test_batches_that_nobody_hands_over(private):
-    with pytest.raises(
-        ValueError, match="the batch must be seen at every step, but it is not seen"
-    ):
-        watched(private(), AttributeInference(FEW), criterion=F.cross_entropy)
-
-
-def test_nothing_is_known_before_the_first_step():
-    watcher = AttributeInference(FEW)
-    assert watcher.report() == ""
-    assert watcher.over_epochs() == []
-    with pytest.raises(ValueError, match="steps must be at least one that was seen"):
-        watcher.risk()
-    with pytest.raises(ValueError, match="form must be one of central-limit, closed-form"):
-        watcher.risk(form="exact")
-
-
-@pytest.fixture
-def spare_core(monkeypatch):
-    monkeypatch.setattr(inference, "cores", lambda: 64)
-
-
-@pytest.mark.usefixtures("spare_core")
-@pytest.mark.parametrize("over", ["batch", "data"])
-def test_what_is_analysed_beside_the_training_is_the_step_itself(private, over, monkeypatch):
-    beside = watched(private(), AttributeInference(FEW, MANY, over=over, keep_worst=True), epochs=3)
-    monkeypatch.setattr(inference, "BEHIND", 0)  # each step waits for its analysis
-    waited = watched(private(), AttributeInference(FEW, MANY, over=over, keep_worst=True), epochs=3)
-    assert beside.state_dict() == waited.state_dict()
-
-
-@pytest.mark.usefixtures("spare_core")
-def test_the_training_goes_on_while_a_step_is_analysed(private):
-    made, watcher = private(), AttributeInference(FEW)
-    with Monitor(made.engine, **made.named(), watchers=[watcher], show=None):
-        made.train()
-        assert len(watcher._under_way) == inference.BEHIND
-        assert len(watcher.steps) == 6  # reading waits for them
-        assert not watcher._under_way
-
-
-@pytest.mark.usefixtures("spare_core")
-def test_the_training_keeps_its_threads(private):
-    torch.set_num_threads(2)
-    made, watcher = private(), AttributeInference(FEW)
-    with Monitor(made.engine, **made.named(), watchers=[watcher], show=None):
-        made.train()
-        assert watcher._beside.submit(torch.get_num_threads).result() == 1
-    assert torch.get_num_threads() == 2
-    with ThreadPoolExecutor(1) as another:
-        assert another.submit(torch.get_num_threads).result() == 2
-
-
 def test_each_training_judges_the_values_for_itself(private):
     """An attribute is a description: what one training has seen is nothing to the next."""
     raw = Attribute.column(0, [170.0, 900.0], name="raw")
@@ -505,3 +365,41 @@ def test_each_training_judges_the_values_for_itself(private):
         with pytest.warns(PrivacyWarning, match="The values of raw, 170 to 900, are far"):
             watched(private(), watcher, epochs=2)
         assert "The values of raw" in watcher.report()
+
+
+NINTH = Attribute.column(9, [0, 1])
+REFUSED = {
+    "attributes must be one Attribute or more": (AttributeInference, {}),
+    "attributes must be of different names": (lambda: AttributeInference(FEW, FEW), {}),
+    "scope must be one of batch, data": (lambda: AttributeInference(FEW, scope="epoch"), {}),
+    "analysis must be one of full, app": (lambda: AttributeInference(FEW, analysis="half"), {}),
+    "every must be at least 1": (lambda: AttributeInference(FEW, every=0), {}),
+    "loss must be a function": (lambda: AttributeInference(FEW, loss=5), {}),
+    "noise_multiplier must be above 0 for": (lambda: AttributeInference(FEW), {"noise": 0.0}),
+    "clipping must be of the whole gradient": (
+        lambda: AttributeInference(FEW), {"norm": [1.0] * 4, "clipping": "per_layer"},
+    ),
+    "attribute must be a column from 0 to 3": (lambda: AttributeInference(NINTH), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sentence", REFUSED)
+def test_what_is_refused(private, sentence):
+    make, options = REFUSED[sentence]
+    with pytest.raises(InputError, match=f"^{sentence}"):
+        watched(private(**options), make())
+
+
+def test_batches_that_nobody_hands_over(private):
+    with pytest.raises(InputError, match="the batch must be seen at every step, but it is not"):
+        watched(private(), AttributeInference(FEW), criterion=F.cross_entropy)
+
+
+def test_nothing_is_known_before_the_first_step():
+    watcher = AttributeInference(FEW)
+    assert watcher.report() == ""
+    assert watcher.over_epochs() == []
+    with pytest.raises(InputError, match="steps must be at least one that was seen"):
+        watcher.risk()
+    with pytest.raises(InputError, match="form must be one of central-limit, closed-form"):
+        watcher.risk(form="exact")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from dprime.attributes.attribute import Attribute, SeenValues
+from dprime.attributes.attribute import Attribute
+from dprime.attributes.records import SeenValues
 from dprime.attributes.report import lines
 from dprime.attributes.risks import AttributeRisk
 from dprime.curve import Estimate
@@ -60,6 +61,6 @@ def test_a_doubt_about_the_values_is_in_the_report():
     assert seen.doubt in report(replace(risk(raw), doubt=seen.doubt))
 
 
-def test_a_damaging_value_that_nobody_has():
-    none = Attribute.column(0, [0, 1, 2], name="sex", prior=[0.4, 0.6, 0.0], damaging=2)
+def test_a_sensitive_value_that_nobody_has():
+    none = Attribute.column(0, [0, 1, 2], name="sex", prior=[0.4, 0.6, 0.0], sensitive_value=2)
     assert risk(none).precision() == 0

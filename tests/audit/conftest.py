@@ -1,11 +1,5 @@
-"""Models are tiny here: one thread is faster than several."""
+"""Small models."""
 
-import pytest
+from threads import one_thread
 
-from dprime.data import devices
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    with devices.one_thread():
-        yield
+__all__ = ["one_thread"]

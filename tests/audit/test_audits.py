@@ -13,7 +13,7 @@ from torch import nn
 
 from dprime import DPSGD, GDP, EpsilonDelta, InputError
 from dprime.attack import AttackTarget, FunctionTrainer, MaliciousDataset, StaticPoisoning
-from dprime.audit import Band, Steinke, audit, lower_bound
+from dprime.audit import Band, Steinke, audit, lower_bound, record_of
 from dprime.audit.game import Game
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
@@ -390,11 +390,14 @@ def test_models_that_diverged_are_not_among_them(monkeypatch):
 
 
 @pytest.mark.parametrize("noise", [2.0, 1e-4])
-def test_what_the_accountant_certifies_nothing_for_is_judged_all_the_same(noise):
+def test_what_the_accountant_certifies_nothing_for_is_judged_all_the_same(noise, tmp_path):
     asked = {"claim": EpsilonDelta(1.0, 0.0), "trials": 200, "delta": 0.0}
-    found = audit("malicious-dataset", small(noise_multiplier=noise), **asked)
+    path = tmp_path / "a.run"
+    found = audit("malicious-dataset", small(noise_multiplier=noise), **asked, path=path)
     assert found.proved is None
     assert found.refuted == (noise < 1)
+    assert any(bound.epsilon == np.inf for bound in found.bounds)
+    assert [b.epsilon for b in record_of(path).bounds] == [b.epsilon for b in found.bounds]
 
 
 def turned(block, found):

@@ -20,7 +20,7 @@ from dprime.runs.run import Run
 from dprime.train import SGD, Adam
 from planted import trained_with_batch_norm
 
-BASE = {"records": 10, "trials": 6, "seed": 1}
+BASE = {"max_records": 10, "trials": 6, "seed": 1}
 CLAIM = {"epsilon": 4.0}
 SHORT = {"steps": 2}
 OWN = {"trainer": "planted:trained_with_batch_norm", "adversary": "api-access"}
@@ -38,7 +38,7 @@ def test_what_words_stand_for():
     made = AuditConfig.from_words(
         adversary="gradient",
         options={"shadows": 2, "share": 0.1},
-        records=20,
+        max_records=20,
         model="dense-8",
         adjacency="replace",
         trials=3e1,
@@ -173,7 +173,10 @@ REFUSED = [
     # a wrong value for each kind of check
     *[({name: 3}, f"^{name} must be ") for name in ("adversary", "data", "trainer", "method")],
     *[({name: ""}, f"^{name} must be ") for name in ("model", "metric", "adjacency", "assume")],
-    *[({name: "3"}, f"^{name} must be ") for name in ("records", "seed", "delta", "belief")],
+    *[
+        ({name: "3"}, f"^{name} must be ")
+        for name in ("max_records", "seed", "delta", "belief_level")
+    ],
     ({"trials": 1}, "trials must be at least 2, but it is 1"),
     ({"training": {**SHORT, "clip_norm": -1}}, "^clip_norm must be "),
     # what does not fit together
@@ -216,7 +219,7 @@ def test_they_are_refused_before_pytorch_is_imported():
 
 
 REFUSED_BY_THE_DATA = [
-    ({"records": 1439}, "records must be at most 1438, but it is 1439"),
+    ({"max_records": 1439}, "max_records must be at most 1438, but it is 1439"),
     ({"record": 10}, "record must be an index from 0 to 9, but it is 10"),
     ({"model": "conv-4", "data": "diabetes"}, "model must be dense or linear for a table"),
     ({"training": {**SHORT, "loss": "squared-error"}}, "the model's output must be of shape"),

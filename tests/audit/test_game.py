@@ -1,7 +1,5 @@
 """The game: blocks in any order, models without a score, and functions of the user's own."""
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -87,15 +85,7 @@ def test_the_score_is_that_of_the_probes():
         np.testing.assert_allclose(found["score"], sign * loss, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "adjacency"), GAMES)
-def test_a_game_can_be_sent_and_is_the_same_elsewhere(name, adjacency):
-    setting = setting_for(name, adjacency=adjacency)
-    game = Game(setting, quick(name).craft(setting), trials=4, block=4, seed=setting.seed)
-    sent = pickle.loads(pickle.dumps(game))
-    for kind, array in game.play(1).items():
-        np.testing.assert_array_equal(sent.play(1)[kind], array)
-
-
+@pytest.mark.slow
 def test_workers_with_other_memory_have_the_same_scores():
     """Each slices by its own; 0.14 GB is next to nothing, beside what PyTorch needs anyway."""
     setting = engine_setting(records=60, model="dense-256")
@@ -103,8 +93,8 @@ def test_workers_with_other_memory_have_the_same_scores():
     usual = game.play(0)
     memory = game.target.trainer.compute.memory
     for other, expected in (
-        (game.with_memory_fraction(1 / 2), memory / 2),
-        (game.on_device("cpu", 0.14), 0.14),
+        (game.with_compute(lambda compute: compute.with_memory_fraction(1 / 2)), memory / 2),
+        (game.with_compute(lambda compute: compute.placed("cpu", 0.14)), 0.14),
     ):
         assert other.target.trainer.compute.memory == expected
         found = other.play(0)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy
 
-from dprime import InputError, TradeOff
+from dprime import DPSGD, TradeOff
 from dprime.audit import identifiability as di
+from refusals import refuses
 
 SIGMA, STEPS = 8.0, 30
 MU = math.sqrt(STEPS) / SIGMA
@@ -158,16 +159,34 @@ def test_every_epsilon_is_a_point_estimate():
     }
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: di.worlds([1.0, 2.0], [True, True]), "in_world must be true or false .* both"),
-        (lambda: di.worlds([1.0, 2.0], [1, 0]), "in_world must be true or false"),
-        (lambda: di.worlds([1.0, np.nan], [True, False]), "no L NaN"),
-        (lambda: di.advantage([1.0, 2.0], [True, False], prior=1.0), "prior must be strictly"),
-        (lambda: di.exceedance([1.0, 2.0], [True, False], belief=1.0), "belief must be strictly"),
-    ],
+BOTH = [True, False]
+test_bad_input = refuses(
+    {
+        "in_world be true or false": lambda: di.worlds([1.0, 2.0], [True, True]),
+        "in_world be true or": lambda: di.worlds([1.0, 2.0], [1, 0]),
+        "in_world be true": lambda: di.worlds([1.0, np.nan], BOTH),
+        "prior be strictly": lambda: di.advantage([1.0, 2.0], BOTH, prior=1.0),
+        "belief be strictly": lambda: di.exceedance([1.0, 2.0], BOTH, belief=1.0),
+    }
 )
-def test_bad_input(call, message):
-    with pytest.raises(InputError, match=message):
-        call()
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_between_computed_steps_the_certified_belief_is_rounded_up(adjacency):
+    training = DPSGD(2.0, 0.05, 500)
+    limits = di.belief_bound(training, adjacency, prior=0.5)
+    assert len(limits) == 500
+    assert limits == sorted(limits)
+    assert len(set(limits)) <= 30
+    for step in (1, 2, 37, 101, 250, 499, 500):
+        assert limits[step - 1] >= DPSGD(2.0, 0.05, step).curve(adjacency).belief(0.5, 1e-3)
+
+
+def test_the_certified_belief_is_exceeded_as_rarely_as_it_says():
+    """Full batches: N(mu, 1) against N(0, 1), mu = sqrt(k) / z, after k steps."""
+    rng, mu, trials = np.random.default_rng(3), 0.5, 10_000
+    logs = (mu**2 / 2 + mu * rng.normal(size=(trials, 10))).cumsum(axis=1)
+    limits = di.belief_bound(DPSGD(2.0, 1.0, 10), "add-remove", prior=0.5, exceeded=0.02)
+    allowed = 0.02 * trials
+    exceeded = (scipy.special.expit(logs) > np.array(limits)).sum(axis=0)
+    assert (exceeded <= allowed + 3 * np.sqrt(allowed)).all()

@@ -1,13 +1,14 @@
 """Verdicts: refuted, not refuted or inconclusive, and no bound says more than it may."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprime import EpsilonDelta, Estimate, TradeOff
+from dprime import EpsilonDelta, Estimate, LowerCurve, TradeOff
 from dprime.audit import ClopperPearson, Mahloujifar, judge, lower_bound
 from dprime.audit.verdict import _pair
 from dprime.metrics import Reading
@@ -30,6 +31,14 @@ def judged(claim, metric="curve", method="band", by=scores(), **options):  # noq
     return judge(lower_bound(*by, method=method, **options), claim, metric)
 
 
+def unplanned(inside, outside, method):
+    """A bound for which a verdict does not compute what would have been noticed."""
+    return replace(lower_bound(inside, outside, method=method), usual=False)
+
+
+FEW = unplanned(*scores(size=50), "band")
+
+
 def test_both_numbers_and_what_would_have_been_noticed():
     refuted, kept = judged(0.8, ADVANTAGE), judged(1.5, ADVANTAGE)
     assert (refuted.outcome, refuted.detects, refuted.confidence) == ("refuted", None, 0.95)
@@ -47,9 +56,9 @@ EVERY = [
 ]
 
 
-@pytest.mark.parametrize(("method", "metric"), EVERY, ids=str)
+@pytest.mark.parametrize(("method", "metric"), EVERY, ids=lambda each: getattr(each, "name", each))
 def test_every_metric_judges(method, metric):
-    bound = lower_bound(*scores(2.5), method=method)
+    bound = unplanned(*scores(2.5), method)
     assert not judge(bound, TradeOff.gaussian(2.5), metric).refuted
     if metric != PURE:  # no Gaussian claims a finite one
         assert judge(bound, TradeOff.gaussian(0.01), metric).refuted
@@ -70,9 +79,8 @@ def test_by_the_curve_one_point_is_enough():
     mu=st.floats(0.1, 3),
 )
 def test_by_the_curve_agrees_with_looking_everywhere(points, mu):
-    bound = lower_bound(*scores(size=50), method="band")
-    lower = type(bound.curve)(Polygon.from_points(points), 0.95, "band")
-    object.__setattr__(bound, "curve", lower)
+    lower = LowerCurve(Polygon.from_points(points), 0.95, "band")
+    bound = replace(FEW, curve=lower)
     claim = TradeOff.gaussian(mu)
     grid = np.linspace(0, 1, 2001)
     excess = max(lower.tpr(float(f)) - claim.tpr(float(f)) for f in grid)
@@ -122,6 +130,7 @@ def test_what_does_not_decide_refutes_nothing():
         assert found.sentence.endswith(lower_bound(*by, method=method).objection)
 
 
+@pytest.mark.slow
 def test_too_few_trials_are_inconclusive_and_the_number_that_would_do_does():
     few = judged(0.9249, by=scores(0.9, 10))
     assert (few.outcome, few.detects) == ("inconclusive", None)
@@ -134,7 +143,11 @@ def test_too_few_trials_are_inconclusive_and_the_number_that_would_do_does():
     assert missed <= 40 + 4 * math.sqrt(200 * 0.2 * 0.8)
 
 
-@pytest.mark.parametrize("metric", [ADVANTAGE, EPSILON, Reading("tpr"), "curve"])
+@pytest.mark.parametrize(
+    "metric",
+    [ADVANTAGE, EPSILON, Reading("tpr"), "curve"],
+    ids=["advantage", "epsilon", "tpr", "curve"],
+)
 def test_a_claim_that_allows_nothing_is_judged_too(metric):
     """Much noise has ε = 0 at δ = 1e-5: a run must not fail when it is concluded."""
     verdict = judged(0.0, metric, by=scores(0.0))

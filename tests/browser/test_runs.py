@@ -27,7 +27,7 @@ def runs(visit):
 
 def test_the_list(visit, runs, folder):
     with Run.open(folder / "finished.run") as store:
-        trials = store.state().trials
+        trials = store.state().total_trials
     assert f"1 of 1 block, {trials} trials" in row(runs, "finished.run").inner_text()
     assert "complete" in row(runs, "finished.run").inner_text()
     half = row(runs, "half.run")

@@ -2,7 +2,7 @@
 
 STATE = (
     "?noise_multiplier=0.9&sample_rate=256/60000&steps=3000&adjacency=replace&group_size=1"
-    "&prior=0.3&belief_prior=0.2&belief=0.8&fpr=0.001&delta=1e-6&over=steps&scale=log&compare=1"
+    "&prior=0.3&belief_prior=0.2&belief_level=0.8&fpr=0.001&delta=1e-6&over=steps&scale=log&compare=1"
     "&b.noise_multiplier=2.5&b.adjacency=add-remove"
 )
 

@@ -15,7 +15,7 @@ SLIDERS = {
     "a-group_size": {"advantage", "tpr", "precision", "epsilon"},
     "ask-prior": {"precision", "success"},
     "ask-belief_prior": {"belief", "belief_exceeds"},
-    "ask-belief": {"belief_exceeds"},
+    "ask-belief_level": {"belief_exceeds"},
     "ask-fpr": {"tpr"},
     "ask-delta": {"epsilon"},
 }
@@ -28,7 +28,7 @@ CHARTS_OF = {
     "a-group_size": {"trade-off", "risk"},
     "ask-prior": {"precision"},
     "ask-belief_prior": set(),
-    "ask-belief": set(),
+    "ask-belief_level": set(),
     "ask-fpr": {"trade-off"},
     "ask-delta": {"precision"},
 }
@@ -93,7 +93,7 @@ def test_a_slider_moves_numbers_drawings_and_address(visit, slider):
         {},
         {"a-noise_multiplier": 2, "a-steps": 24, "ask-fpr": 0},
         {"a-noise_multiplier": 30, "a-sample_rate": 28, "a-group_size": 2, "ask-delta": 0},
-        {"ask-prior": 0, "ask-belief_prior": 2, "ask-belief": 9},
+        {"ask-prior": 0, "ask-belief_prior": 2, "ask-belief_level": 9},
     ],
 )
 def test_numbers_equal_the_command_line(visit, printed, moves):

@@ -55,8 +55,7 @@ def test_every_mistake_is_found(mistake, mode):
 
 @REPLACED
 def test_repeated_noise_is_found_by_the_score_that_is_made_for_it():
-    counted = audited("the same noise every step").result().counted
-    right = {score.score: score.right for score in counted}
+    right = audited("the same noise every step").result().counted
     assert right["likelihood ratio"] < right["repeated noise"]
 
 
@@ -141,12 +140,6 @@ def test_what_is_seen_is_the_canary_and_the_noise(step):
 def test_every_canary_has_a_weight_of_its_own(step):
     _, canaries = step("hooks")
     assert len(set(zip(canaries._places.owner, canaries._places.offset, strict=True))) == COUNT
-
-
-def test_more_canaries_than_weights_are_refused():
-    private = made_private(network(), toy(), noise=1.0)
-    with pytest.raises(ValueError, match="count must be at most 579, but it is 1000"):
-        GradientCanaries().start(OpacusTraining(**private.parts()))
 
 
 def test_a_step_that_is_not_finite_adds_nothing_and_is_told(step):

@@ -6,10 +6,11 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from dprime.canaries.inputs import InputCanaries, without_hooks
+from dprime.canaries.inputs import InputCanaries
 from dprime.monitor.monitor import Monitor
 from dprime.monitor.opacus_training import OpacusTraining
 from planted_opacus import MISTAKES, MODES, OPACUS_WARNS, made_private, network, toy
+from refusals import refuses
 
 pytestmark = [pytest.mark.filterwarnings(warning) for warning in OPACUS_WARNS]
 
@@ -26,7 +27,7 @@ def model():
 def audited(mistake=None, *, steps=STEPS, every=2, **options):
     canaries = InputCanaries.crafted(DATA, COUNT, seed=3, every=every, **PUBLIC)
     private = made_private(
-        model(), canaries.mixed(DATA), **({"noise": NOISE, "batch": BATCH} | options)
+        model(), canaries.with_canaries(DATA), **({"noise": NOISE, "batch": BATCH} | options)
     )
     if mistake is not None:
         MISTAKES[mistake](private)
@@ -86,7 +87,7 @@ def test_crafted_labels_look_like_the_data_s(label):
 
 def test_a_batch_has_the_canaries_that_are_in_and_skips_the_others():
     canaries = InputCanaries.crafted(DATA, 100, seed=1, **PUBLIC)
-    mixed = canaries.mixed(DATA)
+    mixed = canaries.with_canaries(DATA)
     inside = torch.from_numpy(canaries._inside)
     assert torch.equal(mixed[3][0], DATA[3][0])
     records, labels = next(iter(DataLoader(mixed, batch_size=300)))
@@ -102,7 +103,7 @@ def test_nothing_but_the_batches_tells_how_the_coins_fell():
     seen = set()
     for seed in range(4):
         canaries = InputCanaries.crafted(DATA, COUNT, seed=seed, **PUBLIC)
-        private = made_private(model(), canaries.mixed(DATA), noise=NOISE, batch=10)
+        private = made_private(model(), canaries.with_canaries(DATA), noise=NOISE, batch=10)
         seen.add((
             len(private.loader.dataset), len(private.loader), private.loader.sample_rate,
             private.optimizer.expected_batch_size,
@@ -113,7 +114,9 @@ def test_nothing_but_the_batches_tells_how_the_coins_fell():
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "ew"])  # needs one record
 def test_a_batch_of_empty_places_only_is_a_step_without_records(mode):
     canaries = InputCanaries.crafted(DATA, COUNT, seed=3, **PUBLIC)
-    private = made_private(model(), canaries.mixed(DATA), noise=NOISE, batch=BATCH, mode=mode)
+    private = made_private(
+        model(), canaries.with_canaries(DATA), noise=NOISE, batch=BATCH, mode=mode
+    )
     private.train(1)
     before = torch.cat([p.detach().flatten() for p in private.model.parameters()])
     empty = (200 + np.flatnonzero(~canaries._inside)[:3]).tolist()
@@ -140,7 +143,7 @@ class Pairs(Dataset):
 
 def test_labels_that_are_numbers_stay_numbers():
     canaries = InputCanaries.crafted(Pairs(), 60, classes=2, seed=1)
-    mixed = canaries.mixed(Pairs())
+    mixed = canaries.with_canaries(Pairs())
     assert isinstance(mixed[10 + int(np.argmax(canaries._inside))][1], int)
     records, labels = next(iter(DataLoader(mixed, batch_size=len(mixed))))
     assert records.shape[1:] == (2, 2)
@@ -150,31 +153,11 @@ def test_labels_that_are_numbers_stay_numbers():
 # Scoring ------------------------------------------------------------------------------------------
 
 
-def test_hooks_are_taken_off_a_copy_only():
-    module = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU(), nn.Linear(3, 1)))
-    calls = []
-    for layer in module.modules():
-        layer.register_forward_hook(lambda *_: calls.append("forward"))
-        layer.register_full_backward_hook(lambda *_: calls.append("backward"))
-    bare = without_hooks(module)
-    x = torch.ones(1, 2)
-    assert torch.equal(bare(x), module(x)) or calls
-    calls.clear()
-    bare.eval()(x).sum().backward()
-    assert calls == []
-    assert module.training
-    assert bare[1][1].weight is module[1][1].weight
-    module(x)
-    assert len(calls) == 5
-
-
 def test_the_directions_are_the_records_gradients():
     canaries = audited(steps=1, every=5)
-    training = canaries._training
-    found = canaries._directions(training)
-    bare, record, label = canaries._bare, canaries.records[:1], canaries.labels[:1]
-    loss = nn.functional.cross_entropy(bare(record), label)
-    gradient = torch.autograd.grad(loss, list(bare.parameters()))
+    found = canaries._directions(canaries._training)
+    loss = nn.functional.cross_entropy(canaries._bare(canaries.records[:1]), canaries.labels[:1])
+    gradient = torch.autograd.grad(loss, list(canaries._bare.parameters()))
     expected = canaries._places.read(g.flatten() for g in gradient)
     assert found[0].numpy() == pytest.approx((expected / expected.norm()).numpy(), abs=1e-4)
 
@@ -211,7 +194,7 @@ def test_weights_that_are_not_finite_add_nothing():
 def test_the_report_says_how_long_the_gradients_were():
     assert "clipping norms long (median)" in audited(steps=5).result().report()
     near = InputCanaries(torch.zeros(60, 40), torch.zeros(60, dtype=torch.int64), every=1)
-    private = made_private(model(), near.mixed(DATA), noise=1.0, clip_norm=100.0)
+    private = made_private(model(), near.with_canaries(DATA), noise=1.0, clip_norm=100.0)
     Monitor(**private.parts(), watchers=[near], show=None)
     private.train(1)
     assert "Clipping was hardly on the test" in near.result().report()
@@ -227,11 +210,11 @@ def test_the_state_survives_a_file_and_needs_the_same_seed():
     file.seek(0)
     state = torch.load(file, weights_only=True)
     again = InputCanaries.crafted(DATA, COUNT, seed=3, **PUBLIC)
-    again.mixed(DATA)
+    again.with_canaries(DATA)
     again.load_state_dict(state)
     assert np.array_equal(again._total, canaries._total)
     other = InputCanaries.crafted(DATA, COUNT, seed=4, **PUBLIC)
-    other.mixed(DATA)
+    other.with_canaries(DATA)
     with pytest.raises(ValueError, match="seed must be that of the training that was saved"):
         other.load_state_dict(state)
 
@@ -239,49 +222,27 @@ def test_the_state_survives_a_file_and_needs_the_same_seed():
 # Bad input ----------------------------------------------------------------------------------------
 
 
-def test_a_loader_over_other_data_is_refused():
+def started(mixed, **other):
     canaries = InputCanaries.crafted(DATA, 60, **PUBLIC)
-    canaries.mixed(DATA)
-    private = made_private(model(), DATA, noise=1.0)
-    with pytest.raises(
-        ValueError, match=r"data_loader must be over the canaries' mixed\(dataset\)"
-    ):
-        canaries.start(OpacusTraining(**private.parts()))
+    data = canaries.with_canaries(DATA)
+    private = made_private(model(), data if mixed else DATA, noise=1.0)
+    canaries.start(OpacusTraining(**(private.parts() | other)))
 
 
-def test_a_missing_loss_is_refused():
-    canaries = InputCanaries.crafted(DATA, 60, **PUBLIC)
-    private = made_private(model(), canaries.mixed(DATA), noise=1.0)
-    with pytest.raises(ValueError, match="loss must be given for input canaries"):
-        canaries.start(OpacusTraining(**(private.parts() | {"criterion": None})))
+def crafted(data=DATA, **options):
+    return InputCanaries.crafted(data, **({"count": 60} | PUBLIC | options))
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"every": 0}, "every must be at least 1"),
-        ({"factor": 0.0}, "factor must be above 0"),
-        ({"count": 10}, "count must be at least 50"),
-        ({"scale": -1.0}, "scale must be above 0"),
-        ({"classes": 0}, "classes must be at least 1"),
-    ],
-)
-def test_bad_input_is_one_sentence(options, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        InputCanaries.crafted(DATA, **(PUBLIC | options))
-
-
-def test_data_that_are_no_pairs_of_numbers_are_refused():
-    with pytest.raises(ValueError, match="dataset must be of pairs"):
-        InputCanaries.crafted([(torch.tensor([1, 2]), 0)], 60, classes=2)
-
-
-@pytest.mark.parametrize("label", ["cat", torch.ones(3)])
-def test_labels_that_are_no_number_are_refused(label):
-    with pytest.raises(ValueError, match="dataset must be one whose labels are a number each"):
-        InputCanaries.crafted([(torch.ones(4), label)], 60, classes=2)
-
-
-def test_labels_must_fit_the_records():
-    with pytest.raises(ValueError, match="labels must be 60 of them, but it is 59"):
-        InputCanaries(torch.zeros(60, 2), torch.zeros(59))
+test_what_is_refused = refuses({
+    "data_loader be over the canaries' with_canaries(dataset)": lambda: started(False),
+    "loss be given for input canaries": lambda: started(True, criterion=None),
+    "every be at least 1": lambda: crafted(every=0),
+    "factor be above 0": lambda: crafted(factor=0.0),
+    "count be at least 50": lambda: crafted(count=10),
+    "scale be above 0": lambda: crafted(scale=-1.0),
+    "classes be at least 1": lambda: crafted(classes=0),
+    "dataset be of pairs": lambda: crafted([(torch.tensor([1, 2]), 0)]),
+    "dataset be one whose labels are a number": lambda: crafted([(torch.ones(4), "cat")]),
+    "dataset be one whose labels": lambda: crafted([(torch.ones(4), torch.ones(3))]),
+    "labels be 60 of them": lambda: InputCanaries(torch.zeros(60, 2), torch.zeros(59)),
+})  # fmt: skip

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from check.usual import LOOP, PRIVATE, START
+from check.usual import LOOP, PRIVATE, SCRIPTS, START
 from dprime.check import check
+from refusals import refuses
 
 REFUSED = {
     "empty.py": (b" \n", "must be a file with something in it, but it is empty"),
@@ -44,12 +45,18 @@ def test_a_script_may_have_another_ending_and_coding(tmp_path, name):
     assert [finding.code for finding in check(path).findings] == ["DP001"]
 
 
-@pytest.mark.parametrize("options", [{"records": 0}, {"delta": 0}, {"delta": 1}, {"records": 1.5}])
-def test_options_are_checked(tmp_path, options):
-    path = tmp_path / "train.py"
-    path.write_text("x = 1")
-    with pytest.raises(ValueError, match="must be"):
-        check(path, **options)
+def asked(**options):
+    return lambda: check(SCRIPTS / "bad" / "dp001_plain.py", **options)
+
+
+test_options_are_checked = refuses(
+    {
+        "dataset_size be at least 1": asked(dataset_size=0),
+        "dataset_size be a whole number": asked(dataset_size=1.5),
+        "delta be strictly": asked(delta=0),
+        "delta be strictly between": asked(delta=1),
+    }
+)
 
 
 @pytest.fixture
@@ -74,7 +81,7 @@ def test_a_notebook_is_read_cell_by_cell(notebook):
     (finding,) = report.findings
     assert (report.kind, finding.code, finding.place) == ("notebook", "DP102", "cell 7, line 3")
     assert "(cell 7, line 7) runs over" in finding.sentence
-    assert report.unclear == ("Cell 6 is no Python and was left out.",)
+    assert report.unresolved == ("Cell 6 is no Python and was left out.",)
     with pytest.raises(ValueError, match="a notebook with Python in its cells"):
         notebook("y = (", "1 +")
 

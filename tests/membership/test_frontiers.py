@@ -27,7 +27,7 @@ def records(count, seed):
 
 
 def planned(*probabilities, **length):
-    return plan(0.7, pool_size=240, batch_size=20, probabilities=probabilities, **length)
+    return plan(0.7, pool_size=240, batch_size=20, sampling_probabilities=probabilities, **length)
 
 
 def net():

@@ -12,7 +12,7 @@ from dprime.plain import to_json
 from dprime.text import round_up
 
 POOL = {"pool_size": 60_000, "batch_size": 1024}
-MADE = plan(0.731, **POOL, epochs=15, probabilities=[0.6, 0.1, 0.73])
+MADE = plan(0.731, **POOL, epochs=15, sampling_probabilities=[0.6, 0.1, 0.73])
 
 
 def precision_at(point: PoolPoint, noise: float, min_tpr: float = 0.01) -> float:
@@ -45,7 +45,7 @@ def test_the_theorem_is_valid_and_asks_for_more_noise(point):
 
 def test_where_the_theorem_says_nothing_the_curve_still_does():
     """With t at most δ, one pair (ε, δ) allows a precision of 1."""
-    (point,) = plan(0.731, **POOL, epochs=5, probabilities=[0.3], min_tpr=1e-6).points
+    (point,) = plan(0.731, **POOL, epochs=5, sampling_probabilities=[0.3], min_tpr=1e-6).points
     assert point.by_theorem is None
     assert precision_at(point, point.noise_multiplier, 1e-6) <= 0.731
 
@@ -70,7 +70,7 @@ def test_usual_probabilities(target, share):
 
 def test_what_no_noise_meets_says_where():
     with pytest.raises(InputError, match=r"At probability 0.73.*: The target .* cannot be met"):
-        plan(0.731, **POOL, epochs=15, probabilities=[0.731 - 1e-9])
+        plan(0.731, **POOL, epochs=15, sampling_probabilities=[0.731 - 1e-9])
 
 
 def test_in_words_and_as_json():

@@ -36,7 +36,7 @@ def mode(path):
 
 def test_the_file_holds_what_the_seed_draws_and_records_may_differ_in_probability(folder):
     seed_file = seeded(folder / "seed", 9)
-    sample("pool.csv", "train.csv", probability=0.4, seed_file=seed_file)
+    sample("pool.csv", "train.csv", sampling_probability=0.4, seed_file=seed_file)
     members = draw(COUNT, 0.4, seed=9).members
     kept = [row for row, member in zip(ROWS, members, strict=True) if member]
     assert (folder / "train.csv").read_text() == "\n".join([HEADER, *kept]) + "\n"
@@ -54,7 +54,7 @@ def test_what_may_be_known_does_not_depend_on_the_draw(folder):
     public, sizes = set(), set()
     for seed in range(6):
         facts = sample(
-            "pool.csv", "train.csv", probability=0.3, batch=5, members="who",
+            "pool.csv", "train.csv", sampling_probability=0.3, batch=5, members="who",
             seed_file=seeded(folder / "seed", seed), force=True,
         )  # fmt: skip
         public.add((facts, (folder / "train.csv.pool.json").read_text(), facts.risk_command()))
@@ -64,7 +64,7 @@ def test_what_may_be_known_does_not_depend_on_the_draw(folder):
 
 
 def test_the_public_file_gives_the_mechanism(folder):
-    facts = sample("pool.csv", "train.csv", probability=0.3, batch=5)
+    facts = sample("pool.csv", "train.csv", sampling_probability=0.3, batch=5)
     known = json.loads((folder / "train.csv.pool.json").read_text())
     assert known == to_json(facts)
     assert known["expected_records"] == 15.0
@@ -88,7 +88,14 @@ def test_another_file_gives_no_mechanism(folder, text):
 def test_secrets_are_for_their_owner_alone(folder):
     (folder / "train.csv").write_text("old")
     (folder / "train.csv").chmod(0o644)
-    sample("pool.csv", "train.csv", probability=0.3, members="who", seed_file="seed", force=True)
+    sample(
+        "pool.csv",
+        "train.csv",
+        sampling_probability=0.3,
+        members="who",
+        seed_file="seed",
+        force=True,
+    )
     assert [mode(folder / name) for name in ("train.csv", "who", "seed")] == [0o600] * 3
     assert mode(folder / "train.csv.pool.json") & 0o044 == mode(folder / "pool.csv") & 0o044
     assert (folder / "train.csv").read_text().startswith(HEADER)
@@ -96,12 +103,12 @@ def test_secrets_are_for_their_owner_alone(folder):
 
 def test_a_seed_is_written_once_and_read_again_and_without_a_file_none_is_kept(folder):
     for name in ("a.csv", "b.csv"):
-        sample("pool.csv", name, probability=0.3, seed_file="seed")
+        sample("pool.csv", name, sampling_probability=0.3, seed_file="seed")
     first, again = ((folder / f"{n}.csv").read_text() for n in "ab")
     assert first == again
     there = {path.name for path in folder.iterdir()}
     for name in ("c.csv", "d.csv"):
-        sample("pool.csv", name, probability=0.3)
+        sample("pool.csv", name, sampling_probability=0.3)
     assert len({first, *((folder / f"{n}.csv").read_text() for n in "cd")}) == 3
     new = {path.name for path in folder.iterdir()} - there
     assert new == {"c.csv", "c.csv.pool.json", "d.csv", "d.csv.pool.json"}
@@ -111,7 +118,7 @@ def test_a_seed_is_written_once_and_read_again_and_without_a_file_none_is_kept(f
 def test_a_seed_that_is_none_is_not_shown(folder, text):
     (folder / "seed").write_text(text)
     with pytest.raises(InputError) as refused:
-        sample("pool.csv", "train.csv", probability=0.3, seed_file="seed")
+        sample("pool.csv", "train.csv", sampling_probability=0.3, seed_file="seed")
     assert refused.value.requirement == "be a file of 64 hexadecimal digits"
     assert not text or text not in str(refused.value)
     assert (folder / "seed").read_text() == text
@@ -121,9 +128,13 @@ def test_a_seed_that_is_none_is_not_shown(folder, text):
 def test_files_are_not_written_over(folder, there):
     (folder / there).write_text("precious")
     with pytest.raises(ValueError, match=f"a file that is not there yet, but it is '{there}'"):
-        sample("pool.csv", "train.csv", probability=0.3, members="who")
+        sample("pool.csv", "train.csv", sampling_probability=0.3, members="who")
     assert (folder / there).read_text() == "precious"
     assert {path.name for path in folder.iterdir()} == {"pool.csv", there}
+
+
+NO_NUMBER = {"sampling_probability": None}
+EITHER = "sampling_probability, probability_column"
 
 
 @pytest.mark.parametrize(
@@ -136,18 +147,18 @@ def test_files_are_not_written_over(folder, there):
         ({"members": "sub"}, "members", "a file that is not there yet"),
         ({"out": "train.tsv"}, "out", "a file that ends in .csv"),
         ({"out": "nowhere/train.csv"}, "out", "in a folder that is there"),
-        ({"probability": 0.0}, "probability", "strictly between 0 and 1"),
-        ({"probability": None, "probability_column": "p"}, "probability_column", "(id, age, pi)"),
-        ({"probability": None, "probability_column": "age"}, "age in line 2", "strictly between"),
+        ({"sampling_probability": 0.0}, "sampling_probability", "strictly between 0 and 1"),
+        (NO_NUMBER | {"probability_column": "p"}, "probability_column", "(id, age, pi)"),
+        (NO_NUMBER | {"probability_column": "age"}, "age in line 2", "strictly between"),
         ({"ignore": ["ID"]}, "ignore", "one of the pool's columns"),
         ({"ignore": ["id", "age", "pi"]}, "ignore", "some of the columns"),
         ({"batch": 16}, "batch", "at most the expected size of the draw, 15"),
-        ({"probability_column": "pi"}, "Exactly one of probability, probability_column", "given"),
+        ({"probability_column": "pi"}, f"Exactly one of {EITHER}", "given"),
     ],
 )  # fmt: skip
 def test_bad_input_writes_nothing(folder, options, parameter, requirement):
     (folder / "sub").mkdir()
-    given = {"out": "train.csv", "probability": 0.3, "force": True, **options}
+    given = {"out": "train.csv", "sampling_probability": 0.3, "force": True, **options}
     with pytest.raises(InputError) as refused:
         sample("pool.csv", **given)
     assert refused.value.parameter == parameter
@@ -159,9 +170,9 @@ def test_bad_input_writes_nothing(folder, options, parameter, requirement):
 def test_repetitions_are_refused_unless_told_apart(folder):
     lines = [HEADER, "1,30,0.5", "2,31,0.5", "3,30,0.2", "4,31,0.5"]
     (folder / "twins.csv").write_text("\n".join(lines) + "\n")
-    sample("twins.csv", "a.csv", probability=0.3)
+    sample("twins.csv", "a.csv", sampling_probability=0.3)
     with pytest.raises(InputError, match="1 repetition, first line 5 that is the same as line 3"):
-        sample("twins.csv", "b.csv", probability=0.3, ignore=["id"])
+        sample("twins.csv", "b.csv", sampling_probability=0.3, ignore=["id"])
     with pytest.raises(InputError, match=r"2 repetitions, first line 4 .* same as line 2"):
         sample("twins.csv", "b.csv", probability_column="pi", ignore=["id"])  # π tells nobody apart
 
@@ -187,7 +198,7 @@ def test_an_interruption_leaves_nothing_behind(folder, monkeypatch):
 
     monkeypatch.setattr(TextPool, "write", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        sample("pool.csv", "train.csv", probability=0.3, members="who")
+        sample("pool.csv", "train.csv", sampling_probability=0.3, members="who")
     assert [path.name for path in folder.iterdir()] == ["pool.csv"]
 
 

@@ -1,10 +1,8 @@
 """Bad input is refused in the name of the parameter: one case for each way to fail."""
 
 import numpy as np
-import pytest
 from torch import nn
 
-from dprime import InputError
 from dprime.curve import TradeOff
 from dprime.data import Dataset
 from dprime.membership import Cohort, InferenceConfig, infer, signals_of
@@ -23,6 +21,7 @@ from dprime.membership.signals import Signals
 from dprime.train import TrainingConfig, train
 from membership.plain_attacks import signals
 from pools import OTHERS, POOL, network, trainers
+from refusals import refuses
 
 NAN = float("nan")
 RNG = np.random.default_rng(0)
@@ -50,7 +49,7 @@ def forgotten():
     return train(network(), POOL, recipe, seed=0, keep_weights=False)
 
 
-CASES = [
+test_bad_input_is_refused_by_its_name = refuses([
     ("pool", lambda: draw(2.5, 0.5)),
     ("the number of records in the pool", lambda: draw(1, 0.5)),
     ("probability", lambda: draw(10, 0.0)),
@@ -90,9 +89,10 @@ CASES = [
     ("models", lambda: Cohort.of(TRAINER, 0, seed=1)),
     ("probability", lambda: Cohort.of(TRAINER, 2, 1.0, seed=1)),
     ("precision", lambda: planned(precision=1.0)),
-    ("probability", lambda: planned(probabilities=[0.3, 0.731])),  # the target: no noise meets it
-    ("probability", lambda: planned(probabilities=[0.01])),  # less than a batch
-    ("probabilities", lambda: planned(probabilities=[])),
+    # the target: no noise meets it
+    ("sampling_probabilities", lambda: planned(sampling_probabilities=[0.3, 0.731])),
+    ("sampling_probabilities", lambda: planned(sampling_probabilities=[0.01])),  # less than a batch
+    ("sampling_probabilities", lambda: planned(sampling_probabilities=[])),
     ("precision", lambda: planned(pool_size=1200)),  # below the least π that leaves a batch
     ("batch_size", lambda: planned(batch_size=0)),
     ("batch", lambda: planned(pool_size=1000)),
@@ -104,14 +104,7 @@ CASES = [
     ("targets", lambda: inferred(targets=1)),
     ("records", lambda: inferred(records=81)),
     ("shadow models", lambda: inferred(shadows=1)),
-    ("probabilities", lambda: inferred(probabilities=[1.0])),
-    ("the number of probabilities", lambda: inferred(probabilities=[])),
+    ("sampling_probabilities", lambda: inferred(sampling_probabilities=[1.0])),
+    ("the number of sampling_probabilities", lambda: inferred(sampling_probabilities=[])),
     ("min_tpr", lambda: inferred(min_tpr=0.2)),
-]
-
-
-@pytest.mark.parametrize(("parameter", "call"), CASES)
-def test_bad_input_is_refused_by_its_name(parameter, call):
-    with pytest.raises(InputError) as refused:
-        call()
-    assert refused.value.parameter == parameter
+])  # fmt: skip

@@ -18,7 +18,7 @@ from papers.bernau.coinciding import together
 from papers.bernau.trainings import ADULT, MNIST, PURCHASE, PURCHASE_LIKE, RETAIL, seen
 from papers.cherubin import trainings as cherubin
 from papers.cherubin.threats import drawn
-from papers.drawing import INKS, Line
+from papers.drawing import Line
 from papers.entry import SEED, Scale
 from papers.mosaicrown import accuracy
 from papers.mosaicrown.experiment import Data, network
@@ -378,7 +378,7 @@ def test_the_published_have_the_colours_of_ours():
     epochs = found["epochs"]
     numbers = {"accuracy": [0.8] * epochs, "attribute": [[0.95, 0.94, 0.96]] * epochs,
                "membership, certified": [0.9] * epochs}  # fmt: skip
-    inks = {line.name: INKS[line.ink] for line in drawn("adult", found, numbers).lines}
+    inks = {line.name: line.pencil.ink for line in drawn("adult", found, numbers).series}
     assert inks["ours: age, estimate"] == inks["published: age"]
     assert inks["ours: membership, certified"] == inks["published: membership"]
     assert len(set(inks.values())) == 2

@@ -8,7 +8,7 @@ import pytest
 from dprime import TradeOff
 from dprime.membership import InferenceConfig, Scored
 from dprime.membership.inference import Inference, conclude
-from dprime.show.membership import precision_figures, roc_figure
+from dprime.show.membership import precision_charts, roc_chart
 
 CLAIM = TradeOff.gaussian(1.0)
 
@@ -27,31 +27,33 @@ def found_at(prior, attacks=("lira", "baseline")):
 
 def test_the_curve_is_the_mean_over_targets_and_begins_where_it_can_be_counted():
     found = found_at(0.5)
-    figure = roc_figure(found, "digits")
-    (curve,) = figure.curves  # the baseline is the diagonal
+    chart = roc_chart(found, "digits")
+    curve, claim, _ = chart.series  # the baseline is the diagonal
     others = int((~found.attacks[0].scored.members).sum(1).min())
-    assert figure.least_fpr == pytest.approx(1 / others, rel=0.01)
-    assert curve.at(0.1)[0] == pytest.approx(found.attacks[0].tpr[0.1].value, abs=0.05)
-    assert figure.claim.ceiling(0.1) >= CLAIM.tpr(fpr=0.1)
-    assert "π = 0.5" in figure.title
+    assert chart.x.domain[0] == pytest.approx(1 / others, rel=0.01)
+    assert curve.x[0] >= chart.x.domain[0]
+    mean = np.interp(0.1, curve.x, curve.y)
+    assert mean == pytest.approx(found.attacks[0].tpr[0.1].value, abs=0.05)
+    assert np.interp(0.1, claim.x, claim.y) == pytest.approx(CLAIM.tpr(fpr=0.1), rel=1e-3)
+    assert "π = 0.5" in chart.title
 
 
 def test_a_baseline_alone_is_drawn():
-    assert len(roc_figure(found_at(0.5, ("baseline",)), "digits").curves) == 1
+    chart = roc_chart(found_at(0.5, ("baseline",)), "digits")
+    assert [each.name for each in chart.series] == ["Baseline", "allowed by the claim", "guessing"]
 
 
 def test_precision_against_each_prior_beside_what_is_allowed():
     found = [found_at(0.7), found_at(0.3)]
-    figures = precision_figures(found, "digits")
-    assert list(figures) == ["lira"]
-    points = figures["lira"].lines[0].points
-    assert [point.prior for point in points] == [0.3, 0.7]
-    for point, each in zip(points, found[::-1], strict=True):
-        assert point.precision == each.attacks[0].top_precision.value
-        assert point.certified == each.allowed.top_precision
+    charts = precision_charts(found, "digits")
+    assert list(charts) == ["lira"]
+    attack, certified, *_ = charts["lira"].series
+    assert list(attack.x) == list(certified.x) == [0.3, 0.7]
+    assert attack.y == [each.attacks[0].top_precision.value for each in found[::-1]]
+    assert certified.y == [each.allowed.top_precision for each in found[::-1]]
 
 
 def test_a_limit_that_is_only_stated_is_not_drawn_as_certified():
     stated = [replace(found_at(prior), certified=False) for prior in (0.3, 0.7)]
-    (line,) = precision_figures(stated, "digits")["lira"].lines
-    assert [point.certified for point in line.points] == [None, None]
+    chart = precision_charts(stated, "digits")["lira"]
+    assert "certified limit" not in [each.name for each in chart.series]

@@ -105,7 +105,7 @@ def test_a_page_in_a_frame_keeps_to_itself():
     assert found["sandbox"] == ""
 
 
-@pytest.mark.parametrize("name", ["altair", "vl_convert", "jinja2"])
+@pytest.mark.parametrize("name", ["vl_convert", "jinja2"])
 def test_a_curve_needs_no_drawing_library_to_be_read(name):
     assert "dprime.curve" in sys.modules
     source = notebook.__file__

@@ -52,13 +52,14 @@ def test_a_run_of_python_shows_its_settings_and_no_command():
 def test_a_place_on_somebodys_machine_is_not_told(tmp_path):
     place = str(tmp_path / "a secret folder")
     settings = AuditConfig.from_words(
-        {"records": 6, "trials": 4, "seed": 1, "claim": {"epsilon": 4.0}, "training": {"steps": 2},
+        {"max_records": 6, "trials": 4, "seed": 1, "claim": {"epsilon": 4.0},
+         "training": {"steps": 2},
          "data_dir": place}
     )  # fmt: skip
     begin(settings, tmp_path / "a.run", progress=False)
     facts = record_of(tmp_path / "a.run")
     assert repeat.commands(facts)[0] == (
-        "dprime audit audit.toml --data-dir FOLDER --seed-from a.run --out again.run"
+        "dprime audit audit.toml --data-dir FOLDER --seed-from a.run --run again.run"
     )
     for text in (json.dumps(card(facts)), report_html(facts)):
         assert "a secret folder" not in text

@@ -295,7 +295,7 @@ def test_point_estimates_are_called_so():
 
 def test_how_to_repeat_it():
     told = seen("stands")
-    assert "dprime audit audit.toml --seed-from stands.run --out again.run" in told
+    assert "dprime audit audit.toml --seed-from stands.run --run again.run" in told
     assert 'adversary = "malicious-dataset"' in told
     assert "dprime audit" not in seen("python")
     assert "begun in Python" in seen("python")
@@ -345,14 +345,18 @@ def test_a_chart_has_its_numbers_below_it():
             )
 
 
+def by_name(chart):
+    return {each.name: each for each in chart.series}
+
+
 def test_the_drawn_curves_are_the_stores():
     with Run.open(run("stands")) as store:
         answer = store.result
-    figure = figures_of(record_of(run("stands")))[0]
-    assert list(figure.claim.tpr) == answer["claim"]["tpr"]
-    assert list(figure.lower.tpr) == answer["lower"]["band"]["tpr"]
-    assert figure.exceeded == (answer["verdict"]["outcome"] == "refuted")
-    assert figures_of(record_of(run("broken")))[0].exceeded
+    drawn = by_name(figures_of(record_of(run("stands")))[0])
+    assert drawn["certified limit"].y == answer["claim"]["tpr"]
+    assert drawn["reached (95 % sure)"].y == answer["lower"]["band"]["tpr"]
+    assert answer["verdict"]["outcome"] != "refuted"
+    assert "claimed limit" in by_name(figures_of(record_of(run("broken")))[0])
 
 
 def test_no_finding_is_told_twice():
@@ -361,21 +365,24 @@ def test_no_finding_is_told_twice():
 
 
 def test_the_certified_belief_is_drawn_where_there_is_one():
-    by_name = {figure.name: figure for figure in figures_of(record_of(run("di")))}
+    made = {figure.name: figure for figure in figures_of(record_of(run("di")))}
     facts = record_of(run("di"))
     last = facts.claim.curve.belief(prior=0.4, exceeded=1e-3)
-    assert by_name["belief"].bound[-1] == (4, pytest.approx(last, rel=1e-9))
-    assert (by_name["belief"].prior, by_name["belief"].belief) == (0.4, 0.8)
+    drawn = by_name(made["belief"])
+    limit = drawn["certified limit"]
+    assert (limit.x[-1], limit.y[-1]) == (4, pytest.approx(last, rel=1e-9))
+    assert drawn["with the record"].y[0] == 0.4
+    assert "ended above 80 %" in made["belief"].title
     local = {figure.name: figure for figure in figures_of(record_of(run("local")))}
-    assert local["belief"].bound == ()
+    assert "certified limit" not in by_name(local["belief"])
     assert "holds for the two data sets that were tested" in seen("local")
 
 
 def test_a_ladder_of_the_same_claim_only():
     stands, broken = record_of(run("stands")), record_of(run("broken"))
-    with pytest.raises(ValueError, match=r"with must be a run against the claim of stands\.run"):
+    with pytest.raises(ValueError, match=r"run must be a run against the claim of stands\.run"):
         figures_of(stands, [broken])
-    with pytest.raises(ValueError, match="with must be"):
+    with pytest.raises(ValueError, match="run must be"):
         report_html(stands, [broken])
 
 
@@ -383,12 +390,12 @@ def test_the_ladder_names_every_run():
     stands, again = record_of(run("stands")), record_of(run("success"))
     made = figures_of(stands, [again, record_of(run("api"))])
     ladder = next(figure for figure in made if figure.name == "ladder")
-    assert {rung.adversary for rung in ladder.rungs} == {
+    reached, allowed = ladder.series
+    assert {*reached.x} == {
         "malicious-dataset (stands.run)", "malicious-dataset (success.run)", "api-access",
     }  # fmt: skip
-    assert ladder.allowed == stands.claim.metrics["d_prime"]["value"]
-    values = [rung.value for rung in ladder.rungs]
-    assert values == sorted(values)
+    assert allowed.y == (stands.claim.metrics["d_prime"]["value"],)
+    assert reached.y == sorted(reached.y)
     told = seen("stands", "gradient", "api")
     assert "Other attackers against the same claim" in told
     facts = {place: value for place, value, _ in parsed("stands", "gradient", "api").facts}
@@ -426,10 +433,9 @@ def test_the_documents_list_what_an_audit_cannot_see():
 def test_the_deciding_number_is_the_same_in_table_sentence_and_chart():
     """Of a verdict by the whole curve: the point where the curves were compared is drawn."""
     facts = record_of(run("curve"))
-    first = figures_of(facts)[0]
-    assert first.fpr == facts.decided_at
-    assert first.lower.floor(first.fpr) == facts.deciding.reached
-    assert first.claim.ceiling(first.fpr) == facts.deciding.allowed
+    reading = by_name(figures_of(facts)[0])["this rate"]
+    assert set(reading.x) == {facts.decided_at}
+    assert reading.y == [facts.deciding.allowed, facts.deciding.reached]
     assert f"at least {words.floor(facts.deciding.reached)}" in facts.sentence
 
 

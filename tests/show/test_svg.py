@@ -6,25 +6,25 @@ from xml.etree import ElementTree
 import pytest
 
 from dprime.curve import TradeOff
-from dprime.show.figures import ScoresFigure, TradeOffFigure
+from dprime.show.charts import scores, trade_off
 from dprime.show.svg import inline_svg
 
-FIGURES = [
-    TradeOffFigure.of(TradeOff.gaussian(0.5)),
-    TradeOffFigure.of(TradeOff.gaussian(0.5), log=True),
-    ScoresFigure.of([1.0, 2.0, 3.0], [0.0, 1.0, 2.5]),
+CHARTS = [
+    trade_off(TradeOff.gaussian(0.5)),
+    trade_off(TradeOff.gaussian(0.5), log=True),
+    scores([1.0, 2.0, 3.0], [0.0, 1.0, 2.5]),
 ]
 
 
 @pytest.mark.parametrize("width", [None, 340])
-@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
-def test_an_image_with_a_name_and_a_description(figure, width):
-    text = inline_svg(figure, width)
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.name)
+def test_an_image_with_a_name_and_a_description(chart, width):
+    text = inline_svg(chart, width)
     root = ElementTree.fromstring(text)
     assert root.get("role") == "img"
     parts = {element.get("id"): element.text for element in root.iter() if element.get("id")}
-    assert parts[root.get("aria-labelledby")] == figure.title
-    assert parts[root.get("aria-describedby")] == figure.text
+    assert parts[root.get("aria-labelledby")] == chart.title
+    assert parts[root.get("aria-describedby")] == chart.text
     assert "http" not in text
     assert not {"width", "height"} & set(root.attrib)
     assert re.fullmatch(r"0 0 \d+(\.\d+)? \d+(\.\d+)?", root.get("viewBox"))
@@ -33,13 +33,13 @@ def test_an_image_with_a_name_and_a_description(figure, width):
 
 
 def test_the_width_is_what_was_asked_for():
-    wide, narrow = (inline_svg(FIGURES[0], width) for width in (None, 340))
+    wide, narrow = (inline_svg(CHARTS[0], width) for width in (None, 340))
     sizes = [float(re.search(r'viewBox="0 0 (\S+)', text).group(1)) for text in (wide, narrow)]
     assert sizes[1] <= 345 < sizes[0]
 
 
 def test_names_are_unique_and_references_meet_them():
-    texts = [inline_svg(figure, width) for figure in FIGURES for width in (None, 340)]
+    texts = [inline_svg(chart, width) for chart in CHARTS for width in (None, 340)]
     found = [name for text in texts for name in re.findall(r'\bid="([^"]+)"', text)]
     assert len(found) == len(set(found))
     for text in texts:
@@ -49,16 +49,15 @@ def test_names_are_unique_and_references_meet_them():
 
 
 class Clipped:
-    """A figure whose drawing has names and references of its own."""
+    """A chart whose drawing has names and references of its own."""
 
     title, text = "A finding.", "In words."
 
     def __init__(self, name):
         self.name = name
 
-    def spec(self):
+    def spec(self, width=None):
         return {
-            "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
             "title": "A finding.",
             "data": {"values": [{"x": 1, "y": 2}, {"x": 3, "y": 9}]},
             "mark": {"type": "area", "clip": True, "color": GRADIENT},

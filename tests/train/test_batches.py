@@ -111,16 +111,16 @@ def baskets():
     return Dataset.of(records, labels, classes=3, sparse=True)
 
 
-def test_only_constant_records_are_measured_and_once():
+def test_only_constant_records_are_kept_and_once():
     x = torch.tensor(baskets().records)[None]
-    assert Records(x).measured is Records(x[:, :, None], constant=True).measured is None
-    assert Records(x, constant=True).measured.columns is None
+    for other in (Records(x, sparse=True), Records(x, constant=True)):
+        assert other.sparse_form is None
+    assert Records(x[:, :, None], constant=True, sparse=True).sparse_form is None
     records = Records(x, constant=True, sparse=True)
-    known = records.measured
+    rows, columns = records.sparse_form
     weights, errors = torch.randn(4, 7, 40), torch.randn(4, 7, 60)
-    torch.testing.assert_close(times_transposed(weights, known.rows), weights @ x.mT)
-    torch.testing.assert_close(times_transposed(errors, known.columns).float(), errors @ x)
-    torch.testing.assert_close(known.squares, x.square().sum(-1))
+    torch.testing.assert_close(times_transposed(weights, rows), weights @ x.mT)
+    torch.testing.assert_close(times_transposed(errors, columns).float(), errors @ x)
     made = []
     for _ in range(2):
         records.made(made.append)

@@ -32,7 +32,7 @@ def test_only_what_is_asked_for_is_computed(curves):
     assert len(curves) == 2
 
 
-@pytest.mark.parametrize("name", ["prior", "belief_prior", "belief", "fpr", "delta"])
+@pytest.mark.parametrize("name", ["prior", "belief_prior", "belief_level", "fpr", "delta"])
 def test_the_attackers_sliders_need_no_new_curve(curves, name):
     answers = Answers()
     answers.risk(TEXTS, figures=FIGURES)
@@ -71,7 +71,7 @@ def test_figures_move_with_what_they_show():
         ("fpr", "0.1", {"trade-off", "trade-off-log"}),
         ("prior", "0.5", {"precision"}),
         ("delta", "1e-3", {"precision"}),
-        ("belief", "0.6", set()),
+        ("belief_level", "0.6", set()),
         ("steps", "100", set(FIGURES)),
         ("group_size", "2", set(FIGURES)),
     ]:

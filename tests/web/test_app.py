@@ -56,11 +56,11 @@ def test_figures_show_the_numbers_of_the_answer(caller, question, over):
         assert figure["rows"]
         assert figure["title"].endswith(".")
         assert len(figure["text"]) > 50
-    own = [row for row in found["figures"]["risk"]["rows"] if row["layer"] == "own"]
+    own = [row for row in found["figures"]["risk"]["rows"] if row["series"] == "this setting"]
     assert [row["risk"] for row in own] == [found["metrics"]["advantage"]["value"]]
     assert [row["value"] for row in own] == [found["mechanism"][over]]
     courses = found["figures"]["bayes-security"]["rows"]
-    own = [row["bayes_security"] for row in courses if row["layer"] == "own"]
+    own = [row["bayes_security"] for row in courses if row["series"] == "this setting"]
     assert found["metrics"]["bayes_security"]["value"] in own
 
 
@@ -77,10 +77,12 @@ def test_figures_follow_the_setting(caller):
 
 def test_a_group_counts_in_every_figure(caller):
     found = caller.get(f"{RISK}&group_size=3&figures=risk,bayes-security").json
-    own = [row["risk"] for row in found["figures"]["risk"]["rows"] if row["layer"] == "own"]
+    own = [
+        row["risk"] for row in found["figures"]["risk"]["rows"] if row["series"] == "this setting"
+    ]
     assert own == [found["metrics"]["advantage"]["value"]]
     courses = found["figures"]["bayes-security"]["rows"]
-    own = [row["bayes_security"] for row in courses if row["layer"] == "own"]
+    own = [row["bayes_security"] for row in courses if row["series"] == "this setting"]
     assert found["metrics"]["bayes_security"]["value"] in own
 
 

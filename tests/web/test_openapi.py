@@ -93,7 +93,16 @@ NUMBERS = st.one_of(
     ),
 )
 SETTING = {"noise_multiplier": "1.1", "sample_rate": "0.004", "steps": "100"}
-OTHERS = ("prior", "belief_prior", "belief", "fpr", "delta", "min_tpr", "exceeded", "group_size")
+OTHERS = (
+    "prior",
+    "belief_prior",
+    "belief_level",
+    "fpr",
+    "delta",
+    "min_tpr",
+    "exceeded",
+    "group_size",
+)
 
 
 @pytest.mark.slow

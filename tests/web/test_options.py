@@ -17,7 +17,7 @@ def test_the_sliders_of_the_page():
     ends = {name: (slider.positions[0], slider.positions[-1]) for name, slider in SLIDERS.items()}
     assert ends == {
         "noise_multiplier": (0.3, 30), "sample_rate": (1e-5, 1), "steps": (1, 1_000_000),
-        "prior": (0.001, 0.9), "belief_prior": (0.01, 0.9), "belief": (0.6, 0.99),
+        "prior": (0.001, 0.9), "belief_prior": (0.01, 0.9), "belief_level": (0.6, 0.99),
         "fpr": (1e-5, 0.1), "delta": (1e-9, 1e-2), "group_size": (1, 10),
     }  # fmt: skip
     assert set(SLIDERS) <= set(NAMES)

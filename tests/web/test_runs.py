@@ -55,7 +55,8 @@ def test_a_run_is_listed_with_its_progress(folder):
     assert found.pop("changed").endswith("+00:00")
     assert found == {
         "name": "half.run", "adversary": "di", "data": "digits", "blocks": 3, "done": 1,
-        "trials": 4, "state": "incomplete", "verdict": None, "sentence": None, "report": False,
+        "total_trials": 4, "state": "incomplete", "verdict": None, "sentence": None,
+            "report": False,
     }  # fmt: skip
 
 

@@ -1,8 +1,7 @@
 """What an adversary is: it crafts two worlds, watches a training, and gives it a score.
 
-Everything that it learns before the trials, it learns in `craft`, from trainings of its own. A
-score then depends on its own trial alone, so that the trials of a world are independent and alike:
-the statistics of the audit rest on that.
+Everything that it learns before the trials, it learns in `craft`, from trainings of its own. So a
+score depends on its own trial alone, and the trials of a world are independent and alike.
 """
 
 from __future__ import annotations
@@ -21,12 +20,11 @@ from dprime.attack.trainer import EngineTrainer, Trainer
 from dprime.data.dataset import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.mechanisms import ADJACENCIES, Adjacency
+from dprime.parameters import Checked
 from dprime.train import TrainingData
 from dprime.train.data import check_record
 
-LOOKED_AT = 2000
-"""Records that are compared to find the most unusual one; more of them change little."""
-
+LOOKED_AT = 2000  # records compared to find the most unusual one; more change little
 Sees = Literal["model", "updates"]
 """The final model only, or every step: its noisy sum, or the models before and after it."""
 
@@ -43,8 +41,7 @@ class AttackTarget:
         pool: other records of the same kind, which may take the place of one in D.
         record: the index of the attacked record, for adversaries that take a natural one; None
             takes the one that differs most from the others.
-        seed: gives the whole audit: what the adversary draws while it prepares, and the trials.
-            Never use it again for a model that is released.
+        seed: gives the whole audit. Never use it again for a model that is released.
     """
 
     trainer: Trainer
@@ -75,7 +72,6 @@ class AttackTarget:
         return (self.seed ^ 0x5AD0_57AD_E5EE_D000) & ((1 << 63) - 1)
 
     def engine(self, adversary: str) -> EngineTrainer:
-        """The trainer, if it shows its updates."""
         if isinstance(self.trainer, EngineTrainer):
             return self.trainer
         remedy = "give api-access or static-poisoning for a training function of your own"
@@ -84,14 +80,13 @@ class AttackTarget:
 
     @property
     def head(self) -> Dataset:
-        """The first few thousand records, among which the most unusual is looked for."""
         return self.dataset.take(np.arange(min(len(self.dataset), LOOKED_AT)))
 
     def natural_worlds(self) -> TrainingData:
         """D, and D′ without the most unusual record or with another in its place.
 
-        Where no record is named, it is the one with the largest dataset sensitivity (Bernau et
-        al. 2021, definition 6). It stands at a random place.
+        Where no record is named, it is the one with the largest dataset sensitivity (Bernau et al.
+        2021, definition 6). It stands at a random place.
         """
         dataset, named, pool = self.dataset, self.record, self.pool
         if named is not None:
@@ -116,10 +111,7 @@ class AttackTarget:
         return worlds.at_random_place(self.seed)
 
     def made_worlds(self, pair: Dataset) -> TrainingData:
-        """The natural records and, in D, the first of two made ones; D′ lacks it or has the other.
-
-        It stands at a random place.
-        """
+        """The natural records and, in D, the first of two made ones; D′ lacks it or has another."""
         made = like(self.dataset, pair.records, pair.labels)
         common = dataclasses.replace(self.dataset, kind=made.kind)
         differing = made if self.adjacency == "replace" else made.take([0])
@@ -140,23 +132,14 @@ def label_options(dataset: Dataset) -> NDArray[np.float64]:
     return np.array([dataset.labels.min(), dataset.labels.max()])
 
 
-class Adversary(ABC):
-    """One way to attack. Derived classes are frozen dataclasses of their options.
-
-    An option's field may name its check, as those of mechanisms do: `metadata=checked(...)`.
-    """
+class Adversary(Checked, ABC):
+    """One way to attack. Derived classes are frozen dataclasses of their options."""
 
     name: ClassVar[str]
     sees: ClassVar[Sees]
     title: ClassVar[str]
     any_trainer: ClassVar[bool] = False
     """Whether it also attacks a training function, which shows its final model only."""
-
-    def __post_init__(self) -> None:
-        for option in dataclasses.fields(self):  # type: ignore[arg-type]
-            if check := option.metadata.get("check"):
-                value = check(option.name, getattr(self, option.name))
-                object.__setattr__(self, option.name, value)
 
     @abstractmethod
     def craft(self, target: AttackTarget) -> Attack:

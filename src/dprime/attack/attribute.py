@@ -1,9 +1,8 @@
 """The adversary of attribute inference: knows all but one attribute of one record.
 
-D has the record with one value of the attribute, D′ with another. It sees every noisy sum and knows
-the other records, the weights and the noise, so that, against a correct trainer, the likelihood of
-what it saw is all there is to know (Cherubin et al. 2024, game 3, against an attacker who sees the
-training).
+D has the record with one value of the attribute, D′ with another. Against a correct trainer, the
+likelihood of the noisy sums is all there is to know (Cherubin et al. 2024, game 3, against an
+attacker who sees the training).
 """
 
 from __future__ import annotations
@@ -33,11 +32,8 @@ from dprime.train.data import check_record
 Values = tuple[float, ...]
 """A number for each column of the attribute."""
 
-MOMENTS = 8
-"""Steps of the adversary's own training at which it looks for the record that shows most."""
-
-AT_ONCE = 256
-"""Records whose gradients are in memory at the same time."""
+MOMENTS = 8  # steps of its own training at which it looks for the record that shows most
+AT_ONCE = 256  # records whose gradients are in memory at the same time
 
 
 @dataclass(frozen=True)
@@ -45,13 +41,12 @@ class OneAttribute(Adversary):
     """Tells one value of an attribute from another by the likelihood of every update.
 
     Attributes:
-        columns: that the attribute is made of, by index or name: one, or those of a one-hot group,
-            or what the names of the group begin with: "sex" for sex=Female and sex=Male.
-        values: of those columns in D and in D′, or two categories of a one-hot group, "Female" and
-            "Male"; None takes the least and the largest that occur, for one column, or the first
-            two of a one-hot group.
-        record: whose attribute is attacked; None takes the target's, and without that the one
-            whose gradients differ most in a training by the adversary.
+        columns: of the attribute, by index or name: one, or those of a one-hot group, or what the
+            names of the group begin with: "sex" for sex=Female and sex=Male.
+        values: in D and in D′, numbers or two categories; None takes the least and the largest that
+            occur, for one column, or the first two of a one-hot group.
+        record: whose attribute is attacked; None takes the target's, and without that the one whose
+            gradients differ most in a training by the adversary.
     """
 
     name = "attribute"
@@ -72,13 +67,12 @@ class OneAttribute(Adversary):
             object.__setattr__(self, "values", rows)
 
     def check(self, target: AttackTarget) -> None:
-        """Refuse what cannot be attacked, before any training."""
         recipe = target.engine(self.name).training
         if recipe.noise_multiplier == 0:
             wanted, remedy = "private for attribute", "give a noise_multiplier and a clip_norm"
             raise validate.invalid_input("training", "without noise", wanted, remedy)
         if target.adjacency != "replace":
-            remedy = 'give adjacency="replace" (--adjacency replace)'
+            remedy = 'give adjacency="replace"'
             wanted = "replace for attribute, where the record is there with one value or another"
             raise validate.invalid_value("adjacency", target.adjacency, wanted, remedy)
         if target.dataset.records.ndim != 2:
@@ -112,7 +106,6 @@ class OneAttribute(Adversary):
         return target.record if self.record is None else self.record
 
     def _pair(self, dataset: Dataset) -> tuple[tuple[int, ...], tuple[Values, Values]]:
-        """The columns' places, and both values."""
         names, places = dataset.columns, dataset.column(self.columns)
         if self.values is None:
             return places, usual_values(dataset.records, places)

@@ -56,7 +56,6 @@ class Probes:
     diverged_score: float = -np.inf
 
     def score(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
-        """From losses [trial, record] to scores [trial]."""
         other = losses[:, 1] if losses.shape[1] > 1 else 0.0
         scores: NDArray[np.float64] = self.sign * (losses[:, 0] - other)
         return scores

@@ -2,20 +2,17 @@
 
 `AdaptivePoisoning` makes a record against the current model. `Gradient` sets the record's gradient
 where the others barely move. `MaliciousDataset` also sets the data: D is many copies of one record,
-so that the other records' gradients have one direction, and the adversary's is at right angles to
-it. The noisy sum along it is noise alone, or noise and C. That is the worst case of the analysis,
-so this adversary comes within a share of 1/(32 steps) of the certified d′.
-
-The gradient's sign alternates from step to step in `Gradient` and `MaliciousDataset`, so that noise
-that comes again at every step hides little. A constant that comes with the record then shows only
-if it is several times as large as the noise.
+and the adversary's gradient is at right angles to theirs. The noisy sum along it is noise alone, or
+noise and C: the worst case of the analysis, and this adversary comes within a share of 1/(32 steps)
+of the certified d′. The gradient's sign alternates from step to step in the last two, so that noise
+that comes again at every step hides little.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -29,7 +26,7 @@ from dprime.attack.adversary import Adversary, AttackTarget, label_options
 from dprime.attack.game import Attack
 from dprime.attack.scorers import CanaryProjection, ExpectedUpdate, RecordProjection
 from dprime.data.dataset import Dataset
-from dprime.parameters import checked
+from dprime.parameters import parameter
 from dprime.train import CanaryGradient, EngineContext, Observer, Step, StepContext, TrainingData
 from dprime.train.batches import Records
 from dprime.train.losses import per_trial
@@ -37,8 +34,7 @@ from dprime.train.steps import clip_factors
 
 MOST_COPIES = 100
 
-UNCLIPPED_NORM = 1000.0
-"""The norm of a canary gradient over C, before clipping: a correct trainer makes it 1."""
+UNCLIPPED_NORM = 1000.0  # norm of a canary gradient over C: a correct trainer makes it 1
 
 # Gradients in a record's place --------------------------------------------------------------------
 
@@ -48,10 +44,7 @@ Direction = Callable[[StepContext], tuple[Tensor, Tensor | None]]
 
 
 class DirectedGradient(CanaryGradient):
-    """A gradient along a direction; in world `out` of replace, the opposite one.
-
-    Its sign may alternate, so that noise that comes again at every step hides little.
-    """
+    """A gradient along a direction, of alternating sign; in world `out` of replace, against it."""
 
     def __init__(self, direction: Direction, *, alternates: bool = True) -> None:
         self.direction, self.alternates = direction, alternates
@@ -72,10 +65,7 @@ def fixed(direction: Tensor, context: StepContext) -> tuple[Tensor, None]:
 
 
 def orthogonal(along: Tensor, record: Dataset, context: StepContext) -> tuple[Tensor, None]:
-    """What is left of `along` [parameter] at right angles to the gradient of the record.
-
-    Whatever batch of its copies is drawn, they then add nothing along it.
-    """
+    """What is left of `along` [parameter] at right angles to the gradient of the record."""
     others = normalize(gradient_of(context, record))
     along = along.to(others.device).expand(others.shape)
     return normalize(along - torch.linalg.vecdot(along, others)[:, None] * others), None
@@ -91,9 +81,9 @@ def opposing(copies: int, record: Dataset, context: StepContext) -> tuple[Tensor
 class AdversarialRecord(CanaryGradient):
     """A record that is changed at every step so that the model's loss on it is largest.
 
-    Projected gradient ascent on the record's numbers, by the signs of the loss' gradient; each step
-    moves them by `size` of the data's range. In its place, for replace, is the same record with the
-    likeliest label or its mirror image with the same label, whichever is further away once clipped.
+    By the signs of the loss' gradient; each step moves its numbers by `size` of the data's range.
+    In its place, for replace, is the same record with the likeliest label or its mirror image with
+    the same label, whichever is further away once clipped.
     """
 
     def __init__(self, dataset: Dataset, record: Dataset, pgd_steps: int, size: float) -> None:
@@ -160,20 +150,16 @@ def clipped(gradients: Tensor, clip_norm: float | None) -> Tensor:
 class AdaptivePoisoning(Adversary):
     """Changes a record at every step until the current model is as wrong about it as can be.
 
-    It is judged as in `IntermediateModels`: by the models of successive steps with SGD, by the
-    noisy sums with Adam or where a step is lost in the weights' rounding.
-
-    Attributes:
-        pgd_steps: how often its numbers are moved at each step; 0 gives it another label only.
-        size: by how much, as a share of the data's range.
+    It is judged as in `IntermediateModels`. Its numbers are moved `pgd_steps` times at each step (0
+    gives it another label only), by `size` as a share of the data's range.
     """
 
     name = "adaptive-poisoning"
     sees = "updates"
     title = "adaptive poisoning"
 
-    pgd_steps: int = field(default=3, metadata=checked(partial(validate.whole, least=0)))
-    size: float = field(default=0.3, metadata=checked(validate.positive))
+    pgd_steps: int = parameter(3, partial(validate.whole, least=0))
+    size: float = parameter(0.3, validate.positive)
 
     def craft(self, target: AttackTarget) -> Attack:
         target.engine(self.name)
@@ -199,17 +185,15 @@ class Movement(Observer):
 class Gradient(Adversary):
     """A gradient of norm C along weights that natural records leave alone.
 
-    Attributes:
-        shadows: trainings in which the adversary looks for them.
-        share: of all weights that the gradient is spread over.
+    The adversary looks for them in `shadows` trainings; `share` of all weights are taken.
     """
 
     name = "gradient"
     sees = "updates"
     title = "gradient attack"
 
-    shadows: int = field(default=4, metadata=checked(validate.whole))
-    share: float = field(default=0.01, metadata=checked(validate.rate))
+    shadows: int = parameter(4, validate.whole)
+    share: float = parameter(0.01, validate.rate)
 
     def craft(self, target: AttackTarget) -> Attack:
         engine = target.engine(self.name)
@@ -225,10 +209,6 @@ class Gradient(Adversary):
         return Attack(worlds, partial(CanaryProjection, canary), about, canary=canary)
 
 
-def _whole_or_none(name: str, value: object) -> int | None:
-    return None if value is None else validate.whole(name, value)
-
-
 @dataclass(frozen=True)
 class CopiedRecord(Adversary):
     """Copies of one record, and a gradient whose direction follows from theirs.
@@ -241,7 +221,7 @@ class CopiedRecord(Adversary):
     where: ClassVar[str]
     """How the gradient lies to the others', in words."""
 
-    copies: int | None = field(default=None, metadata=checked(_whole_or_none))
+    copies: int | None = parameter(None, validate.whole)
 
     def craft(self, target: AttackTarget) -> Attack:
         engine, dataset = target.engine(self.name), target.dataset
@@ -254,8 +234,9 @@ class CopiedRecord(Adversary):
         return Attack(worlds.at_random_place(target.seed), scorer, about, canary=canary)
 
     @abstractmethod
-    def canary(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> DirectedGradient:
-        """The gradient, among this number of copies of the record."""
+    def canary(
+        self, record: Dataset, copies: int, model: nn.Module, seed: int
+    ) -> DirectedGradient: ...
 
 
 @dataclass(frozen=True)

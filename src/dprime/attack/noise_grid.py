@@ -2,15 +2,13 @@
 
 Box and Muller (1958) make two normal numbers of two uniform ones: a = r cos θ and b = r sin θ,
 where u = exp(−r²/2). A generator in single precision has 24 bits for u, so u · 2²⁴ is a whole
-number, and a pair of small numbers shows it: an error of 2⁻²⁴ in r² is an error of half a level
-in u. The noise is the noisy sum less the clipped sum, so the true world's clipped sum shows whole
-numbers, and the other world's does not.
+number, and a pair of small numbers shows it: an error of 2⁻²⁴ in r² is an error of half a level in
+u. The noise is the noisy sum less the clipped sum of the true world.
 
-Which numbers are a pair depends on the generator, and is not known. The score is that of a Bayesian
-who thinks of ordinary noise first, and gives every way to pair numbers a small chance: it depends
-on its own trial alone, and where there is no grid, it is the log ratio of `DI`.
-
-Notation: R trials, P weights; a layout is a way to pair them, as two rows of indexes.
+Which numbers are a pair is not known. The score is that of a Bayesian who thinks of ordinary noise
+first, and gives every way to pair numbers a small chance; where there is no grid, it is the log
+ratio of `DI`. Notation: R trials, P weights; a layout is a way to pair them, as two rows of
+indexes.
 """
 
 from __future__ import annotations
@@ -37,18 +35,13 @@ LEVELS = 2.0**24  # values that a float32 uniform number takes between 0 and 1, 
 UNIT = 2.0**-24  # the largest relative error of one rounding to float32
 NEAR = 0.2  # r² up to which a pair shows its level; beyond, rounding hides most of it
 STRAYS = 0.01  # the share of pairs that may lie anywhere although there is a grid
-BLURS = (0.0, 2.0**-23, 2.0**-21)
-"""What else may have moved a recorded number, over σ: the rounding of the models, for example."""
-DOUBT = 1e-6
-"""How likely each grid is before looking: what few pairs show by accident counts for nothing."""
+BLURS = (0.0, 2.0**-23, 2.0**-21)  # what else may have moved a number, over σ, such as rounding
+DOUBT = 1e-6  # prior of each grid: what few pairs show by accident counts for nothing
 
 
 @dataclass(frozen=True)
 class NoiseGrid(Adversary):
-    """Looks for noise of few bits; against noise without a visible grid, it reaches what `DI` does.
-
-    It sees every noisy sum and knows all records but the one, like `DI`.
-    """
+    """Looks for noise of few bits; without a visible grid, it reaches what `DI` does."""
 
     name = "noise-grid"
     sees = "updates"
@@ -71,7 +64,6 @@ class GridLikelihood(Scorer):
     def start(
         self, trials: int, sizes: Sequence[int], rate: float, device: torch.device | str = "cpu"
     ) -> None:
-        """Expect updates of this many trials, with noise for tensors of these sizes."""
         self._rate = rate
         self._layouts = [(first.to(device), second.to(device)) for first, second in layouts(sizes)]
         # [world, trial, law of the noise]
@@ -83,7 +75,6 @@ class GridLikelihood(Scorer):
     def add(
         self, rows: slice, noisy: Tensor, common: Tensor, gradients: Sequence[Tensor], sigma: Tensor
     ) -> None:
-        """Add what a step says of some trials."""
         both = worlds_logs(noisy, common, gradients, sigma, self._rate, self._layouts)
         self._logs[:, rows] += torch.stack(both).cpu().numpy()
 
@@ -110,14 +101,13 @@ def grid_scores(
     Give those of trainings with and without the record to `dprime.audit.lower_bound`. Every digit
     counts: give float32 as the trainer had it. Of an average, give it times the divisor; of the
     models before and after a step of SGD, their difference times divisor over learning rate. Where
-    the noise or the divisor is not known to seven digits, the grid stays hidden, and the score is
-    that of ordinary noise.
+    the noise or the divisor is not known to seven digits, the grid stays hidden.
 
     All sums and gradients are [trial, step, parameter], the gradients clipped, of the attacked
     record and for replaced records of the one in its place, whether drawn or not. `common_sums` are
-    those of the other records in the batch without noise, at the weights of the step. `noise` is σ
-    on the sum: Opacus' noise_multiplier times max_grad_norm. `sizes` are the numbers of weights of
-    each tensor, in order, where the trainer draws noise for each tensor, as Opacus does.
+    those of the other records in the batch without noise. `noise` is σ on the sum: Opacus'
+    noise_multiplier times max_grad_norm. `sizes` are the numbers of weights of each tensor, in
+    order, where the trainer draws noise for each tensor, as Opacus does.
     """
     released = _recorded("noisy_sums", noisy_sums)
     common = _recorded("common_sums", common_sums, released.shape)

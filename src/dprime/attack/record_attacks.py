@@ -1,17 +1,15 @@
 """Adversaries that choose a record, or the weights at the start.
 
-`ApiAccess` (Nasr et al. 2021, first adversary) asks the final model about a natural record.
-`DI` (Bernau et al. 2021) knows the records, the weights and the noise, all but the world. It sees
-every noisy sum, computes from the records what it would be without noise in both worlds, and keeps
-the logarithm of the odds. Against a correct trainer, no adversary that sees the same does better on
-this pair. It does not look at the models. `ChosenWeights` (Annamalai and De Cristofaro 2024) sees
-the final model only, and chooses the initial weights.
+`ApiAccess` (Nasr et al. 2021, first adversary) asks the final model about a natural record. `DI`
+(Bernau et al. 2021) knows all but the world, sees every noisy sum, and keeps the logarithm of the
+odds: against a correct trainer, no adversary that sees the same does better on this pair.
+`ChosenWeights` (Annamalai and De Cristofaro 2024) sees the final model only, and chooses the
+initial weights.
 
 `StaticPoisoning` and `IntermediateModels` (Nasr et al. 2021, second and third adversary) make a
-record so that models differ most by it. Candidates are natural outliers, the same with the label
-that models find least likely, a blank record and a large one, far outside of the data's range. The
-adversary trains shadow models with and without each of them, and takes the one whose score tells
-the two apart best.
+record so that models differ most by it: natural outliers, the same with the label that models find
+least likely, a blank record and a large one. Shadow models with and without each of them tell which
+one is best.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -32,18 +30,13 @@ from dprime.attack.adversary import Adversary, AttackTarget, label_options, like
 from dprime.attack.game import Attack, Probes
 from dprime.attack.scorers import FinalLoss, Likelihood, RecordProjection
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
-from dprime.parameters import checked
+from dprime.parameters import parameter
 from dprime.train import Adam, TrainingConfig, TrainingData, evaluate
 from dprime.train.data import joined
 
-LARGE = 100.0
-"""How far a large record is outside of the data's range, in units of its largest number."""
-
-FINALISTS, AGAIN = 3, 4
-"""How many candidates are judged again, and by how many times more models."""
-
-LOSSES_TRIED = 2
-"""Records on which a final model's loss may tell: the one that was made, and another."""
+LARGE = 100.0  # how far outside a large record is, in units of the data's largest number
+FINALISTS, AGAIN = 3, 4  # how many candidates are judged again, and by how many times more models
+LOSSES_TRIED = 2  # on the record that was made, and on another
 
 # Natural records and chosen weights ---------------------------------------------------------------
 
@@ -93,16 +86,15 @@ class ChosenWeights(Adversary):
     """Starts all trainings where only the attacked record still has a gradient.
 
     The weights are trained beforehand, without privacy and with Adam, until the natural records'
-    gradients almost vanish. What moves the model afterwards is noise, and the attacked record: a
-    blank one with the label that the model finds least likely.
+    gradients almost vanish. The attacked record is a blank one with the least likely label.
     """
 
     name = "chosen-weights"
     sees = "model"
     title = "chosen initial weights"
 
-    steps: int = field(default=500, metadata=checked(validate.whole))
-    learning_rate: float = field(default=0.005, metadata=checked(validate.positive))
+    steps: int = parameter(500, validate.whole)
+    learning_rate: float = parameter(0.005, validate.positive)
 
     def craft(self, target: AttackTarget) -> Attack:
         engine, dataset = target.engine(self.name), target.dataset
@@ -182,8 +174,7 @@ def _extreme_labels(target: AttackTarget, records: NDArray[np.float32], shadows:
 def gap(first: Numbers, second: Numbers, diverged_score: float = -np.inf) -> float:
     """How far two samples lie apart: the d′ of Gaussians with the same area under the curve.
 
-    √2 Φ⁻¹(AUC) knows ranks only, so that a few wild losses do not hide the rest. NaN counts as
-    `diverged_score`.
+    √2 Φ⁻¹(AUC) knows ranks only: a few wild losses do not hide the rest. NaN is `diverged_score`.
     """
     scores = np.concatenate([first, second])
     scores = np.where(np.isnan(scores), diverged_score, scores)
@@ -197,8 +188,8 @@ def gap(first: Numbers, second: Numbers, diverged_score: float = -np.inf) -> flo
 class Poisoning(Adversary):
     """An adversary that makes its record with `shadows` models in each world of every candidate."""
 
-    shadows: int = field(default=50, metadata=checked(validate.whole))
-    outliers: int = field(default=3, metadata=checked(validate.whole))
+    shadows: int = parameter(50, validate.whole)
+    outliers: int = parameter(3, validate.whole)
 
     def best(self, target: AttackTarget) -> Judged:
         """The best candidate, by shadow models of both worlds.
@@ -254,10 +245,8 @@ class StaticPoisoning(Poisoning):
 class IntermediateModels(Poisoning):
     """A record as in static poisoning, judged by what each step moves along its gradient.
 
-    With SGD, the difference of two models gives the sum between them, by the recipe's learning rate
-    and divisor. Along the record's own gradient it tells all that the sum tells of it, which the
-    loss does to first order only. With Adam, or where a step is lost in the weights' rounding, the
-    adversary is shown the noisy sum instead.
+    The difference of two models of SGD tells all that the sum tells of it, which the loss does to
+    first order only; else the adversary is shown the noisy sum.
     """
 
     name = "intermediate-models"
@@ -270,7 +259,6 @@ class IntermediateModels(Poisoning):
         return Attack(self.best(target).worlds, RecordProjection, about)
 
     def judge(self, target: AttackTarget, worlds: TrainingData, models: int, place: int) -> Judged:
-        """By a scorer that watches the whole training."""
         engine, scorer = target.engine(self.name), RecordProjection()
         seed = target.shadow_seed + 1 + place
         done = engine.watch(scorer, worlds, engine.training, trials=2 * models, seed=seed)

@@ -42,18 +42,14 @@ class FinalLoss(Scorer):
         self.scores[final.rows] = self.probes.score(losses)
 
 
-SURE = 10.0
-"""Standard deviations beyond which a sum's length is no accident of the noise."""
+SURE = 10.0  # standard deviations beyond which a sum's length is no accident of the noise
 
 
 def unexplained(rest: Tensor, gradients: Sequence[Tensor], sigma: Tensor) -> Tensor:
     """The log of how much longer a sum is than either world makes it; 0 for noise [trial].
 
-    ‖noise‖²/σ² has mean p and variance 2p over p weights. A log ratio looks along the record's
-    gradient only; what a trainer with a mistake adds elsewhere is seen by its length.
-
-    `rest` is the sum less what the other records contribute, `gradients` what the record may
-    contribute in each world that has one [trial, parameter].
+    ‖noise‖²/σ² has mean p and variance 2p over p weights. `rest` is the sum less what the other
+    records contribute, `gradients` what the record may contribute in each world [trial, parameter].
     """
     nearer = [2 * vecdot(rest, each) - vecdot(each, each) for each in gradients]
     nearest = torch.stack([torch.zeros_like(sigma), *nearer]).amax(0)
@@ -100,8 +96,7 @@ class ExpectedUpdate:
     """What an adversary expects of a step, each [trial, parameter].
 
     The gradient of its record, as a correct trainer clips it, and for replace of what stands in its
-    place in world `out`; the other records' clipped sum, where it is known; and the gradients'
-    sign, where it alternates from step to step.
+    place; the others' clipped sum, where known; and the gradients' sign, where it alternates.
     """
 
     gradients: tuple[Tensor, ...]
@@ -113,8 +108,7 @@ class ProjectionScorer(Scorer):
     """The log ratio of the sums along the gradients that the adversary expects."""
 
     @abstractmethod
-    def expected(self, step: Step) -> ExpectedUpdate:
-        """What it expects of one step."""
+    def expected(self, step: Step) -> ExpectedUpdate: ...
 
     def begin(self, run: EngineContext) -> None:
         self._training = training = run.training
@@ -141,18 +135,16 @@ class ProjectionScorer(Scorer):
         return torch.where((step.sigma > 0) & local, step.sigma, self._sigma)
 
 
-CONSTANT = 0.25
-"""How far one standard deviation of noise, repeated at every step, moves a score, in its own."""
+CONSTANT = 0.25  # how far one σ of noise, repeated at every step, moves a score, in its own σ
 
 
 class CanaryProjection(ProjectionScorer):
     """Along the gradient that a canary has set.
 
-    Signs that alternate cancel whatever comes again at every step. Noise does so in a trainer with
-    a mistake, and is not to hide the record; a constant that gives the world away does so too, and
-    is to be seen. Weights that are a little larger where the sign is positive leave a quarter of
-    it: a constant of many standard deviations shows, repeated noise hides little, and the score of
-    a correct trainer loses at most a share of 1/(32 steps) of its strength.
+    Signs that alternate cancel whatever comes again at every step, be it noise or a constant that
+    gives the world away. Weights that are a little larger where the sign is positive leave a
+    quarter of it: a constant of many standard deviations shows, repeated noise hides little, and
+    the score of a correct trainer loses at most a share of 1/(32 steps) of its strength.
     """
 
     def __init__(self, canary: CanaryGradient) -> None:
@@ -176,19 +168,17 @@ class CanaryProjection(ProjectionScorer):
         self.scores[rows] += (share * term).cpu().numpy()
 
 
-ROUNDED = 0.1
-"""Standard deviations of the noise up to which a step may be lost in the weights' rounding."""
+ROUNDED = 0.1  # σ of the noise up to which a step may be lost in the weights' rounding
 
 
 class RecordProjection(ProjectionScorer):
     """Along the gradient of the record itself, in the sums that the models give away.
 
-    Where steps are SGD's, the difference of two models gives the sum between them, by the recipe's
-    learning rate and divisor: what a trainer does after the noisy sum is seen as well. Where they
-    are Adam's, or too small for the weights' digits, the adversary is shown the noisy sums, which
-    DP-SGD releases too. What the others add is known where the batch is the whole data set; a sum
-    that is longer than either world makes it then adds to the score. Else it is left in, and the
-    score is no log ratio any more.
+    With SGD, the difference of two models gives the sum between them, by the recipe's learning rate
+    and divisor: what a trainer does after the noisy sum is seen as well. With Adam, or where steps
+    are too small for the weights' digits, the adversary is shown the noisy sums. What the others
+    add is known where the batch is the whole data set; a sum that is longer than either world makes
+    it then adds to the score. Else it is left in, and the score is no log ratio.
     """
 
     copies = 7

@@ -8,7 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from dprime.train.losses import Loss, named_loss
 Losses = NDArray[np.float64]
 Side = Literal["in", "out"]
 
+Change = Callable[[Compute], Compute]
 TrainingFunction = Callable[[Dataset, int], nn.Module]
 """(data set, seed) → the trained model."""
 
@@ -58,12 +59,8 @@ class Trainer(ABC):
     def describe(self) -> dict[str, str]:
         """In words that are the same in every process."""
 
-    def with_memory_fraction(self, fraction: float) -> Trainer:
-        """The same in a half, a quarter, … of the memory, where it can be told."""
-        return self
-
-    def on_device(self, device: str, memory: float) -> Trainer:
-        """The same on this device, in no more memory (GB) than this, where it can be told."""
+    def with_compute(self, change: Change) -> Self:
+        """The same with less memory, or on another device, where it can be told."""
         return self
 
 
@@ -85,7 +82,6 @@ class EngineTrainer(Trainer):
     def watch(
         self, observer: Observer, data: TrainingData, training: TrainingConfig, **options: Any
     ) -> Trained:
-        """Train for what an observer sees: no weights are kept."""
         return self.train(data, training, observers=[observer], keep_weights=False, **options)
 
     def losses(
@@ -106,11 +102,8 @@ class EngineTrainer(Trainer):
     def models(self, data: TrainingData, seed: int) -> Iterator[Trained]:
         yield self.train(data, self.without_target_record, seed=seed)
 
-    def with_memory_fraction(self, fraction: float) -> EngineTrainer:
-        return dataclasses.replace(self, compute=self.compute.with_memory_fraction(fraction))
-
-    def on_device(self, device: str, memory: float) -> EngineTrainer:
-        return dataclasses.replace(self, compute=self.compute.placed(device, memory))
+    def with_compute(self, change: Change) -> Self:
+        return dataclasses.replace(self, compute=change(self.compute))
 
     @property
     def without_target_record(self) -> TrainingConfig:
@@ -140,7 +133,6 @@ class FunctionTrainer(Trainer):
         return np.stack([self.model_losses(dataset, records, each) for each in seeds])
 
     def model_losses(self, dataset: Dataset, records: Dataset, seed: int) -> Losses:
-        """The losses of one model [record]."""
         model = self.model(dataset, seed)
         device = next((weight.device for weight in model.parameters()), None)
         with torch.no_grad():
@@ -164,15 +156,11 @@ class FunctionTrainer(Trainer):
             yield self.model(data.common.take(members), own)
 
     def model(self, dataset: Dataset, seed: int) -> nn.Module:
-        """One model, as it is used after training."""
-        model = self.function(dataset, seed)
+        model: object = self.function(dataset, seed)
         if not isinstance(model, nn.Module):
-            raise validate.invalid_input(
-                "trainer",
-                f"a function that returned {type(model).__name__}",
-                "one that returns the trained nn.Module",
-                "return the model at its end",
-            )
+            found = f"a function that returned {type(model).__name__}"
+            wanted, remedy = "one that returns the trained nn.Module", "return the model at its end"
+            raise validate.invalid_input("trainer", found, wanted, remedy)
         return model.eval()
 
     def describe(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Gradients of a record with every value of its attribute, held against each other.
+"""Gradients of a record with every value of its attribute, compared with each other.
 
     records ──► completions ──► a twin of the model ──► factors of each layer ──► products
 
@@ -8,9 +8,9 @@ inputs and errors of each layer.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -43,10 +43,14 @@ class Completions:
         none = torch.zeros(0, dtype=torch.long, device=records.device)
         return cls(records, targets, none, records.new_zeros(1, 0))
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Records, and completions of each."""
+        return len(self.records), len(self.values)
+
     def written_out(self) -> Tensor:
         """[record · completion, feature]."""
-        count = len(self.values)
-        written = self.records.repeat_interleave(count, dim=0)
+        written = self.records.repeat_interleave(len(self.values), dim=0)
         written[:, self.columns] = self.values.repeat(len(self.records), 1)
         return written
 
@@ -55,9 +59,11 @@ class Completions:
         size = (len(self.records) * len(self.values), self.records.shape[1])
         return self.records.new_zeros(1, 1).expand(size)
 
-    def only(self, rows: Rows) -> Completions:
-        """Those of some records."""
-        return Completions(self.records[rows], self.targets[rows], self.columns, self.values)
+    def rest(self) -> Tensor:
+        """The records with 0 in the attribute's columns."""
+        rest = self.records.clone()
+        rest[:, self.columns] = 0
+        return rest
 
 
 class CompletionGradients:
@@ -72,9 +78,10 @@ class CompletionGradients:
     """
 
     def __init__(self, layers: Sequence[Factors], clip_norm: float) -> None:
-        self._layers = tuple(layers)
+        self._layers = layers
         self._clip_norm = clip_norm
-        norms = total(layer.squares() for layer in layers).double().clamp(min=0).sqrt()
+        squares = cast(Tensor, sum(layer.squares() for layer in layers))
+        norms = squares.double().clamp(min=0).sqrt()
         self._factors = self._clipping(norms)
         self.norms = norms * self._factors
 
@@ -86,17 +93,15 @@ class CompletionGradients:
         """What gradients are multiplied by: clipped, and in units of C."""
         return (self._clip_norm / (norms + CLIP_MARGIN)).clamp(max=1.0) / self._clip_norm
 
-    def products(
-        self,
-        rows: Rows = ALL,
-        left: Rows = ALL,
-        right: Rows = ALL,
-        dtype: torch.dtype = torch.float64,
-    ) -> Tensor:
-        """⟨ḡ_a, ḡ_b⟩ for a in `left` and b in `right` [record, left, right]."""
-        found = total(layer.products(rows, left, right, dtype) for layer in self._layers)
-        factors = self._factors[rows].to(dtype)
-        return found.mul_(factors[:, left, None]).mul_(factors[:, None, right])
+    def _products(self, rows: Rows, left: Rows, dtype: torch.dtype) -> Tensor:
+        """⟨g_a, g_b⟩ before clipping, for a in `left` and every b [record, left, completion]."""
+        return cast(Tensor, sum(layer.products(rows, left, dtype) for layer in self._layers))
+
+    def products(self, left: Rows = ALL, dtype: torch.dtype = torch.float64) -> Tensor:
+        """⟨ḡ_a, ḡ_b⟩ for a in `left` and every b [record, left, completion]."""
+        factors = self._factors.to(dtype)
+        found = self._products(ALL, left, dtype)
+        return found.mul_(factors[:, left, None]).mul_(factors[:, None, :])
 
     def exactly(self, rows: Rows = ALL) -> tuple[Tensor, Tensor]:
         """Squared norms and squared distances, in float64 from the first product on.
@@ -104,23 +109,10 @@ class CompletionGradients:
         [record, completion] and [record, completion, completion], never below 0. Gradients that lie
         near each other lose nothing to the rounding of `norms`.
         """
-        products = total(layer.products(rows, ALL, ALL, torch.float64) for layer in self._layers)
+        products = self._products(rows, ALL, torch.float64)
         norms = products.diagonal(dim1=1, dim2=2).clamp(min=0).sqrt()
         factors = self._clipping(norms)
         products.mul_(factors[:, :, None]).mul_(factors[:, None, :])
         squares = products.diagonal(dim1=1, dim2=2).clone()
         distances = products.mul_(-2).add_(squares[:, :, None]).add_(squares[:, None, :])
         return squares.clamp(min=0), distances.clamp_(min=0)
-
-    def from_mean(self, rows: Rows = ALL, dtype: torch.dtype = torch.float64) -> Tensor:
-        """‖ḡ_a − v‖² with v the mean over the completions [record, completion]."""
-        factors = self._factors[rows].to(dtype)
-        mean = factors / factors.shape[1]
-        along = total(layer.along_sum(rows, mean) for layer in self._layers) * factors
-        square = along.mean(dim=1, keepdim=True)  # ‖v‖² = the mean of ⟨ḡ_a, v⟩
-        return (self.norms[rows].to(dtype) ** 2 - 2 * along + square).clamp_(min=0)
-
-
-def total(parts: Iterable[Tensor]) -> Tensor:
-    """Their sum."""
-    return functools.reduce(torch.add, parts)

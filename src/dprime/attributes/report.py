@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dprime import estimates
 from dprime.attributes.risks import TWO_VALUES, AttributeRisk
-from dprime.text import given, percent_up, round_down
+from dprime.text import aligned, given, percent_up, round_down
 
 LEAK = (
     "These numbers depend on the data and may reveal who was in it: never publish them where "
@@ -21,7 +21,7 @@ def lines(title: str, risks: Sequence[AttributeRisk], fpr: float, notes: Sequenc
     right = ("attacker right", "without training")
     head = ("", "values", "Bayes security", *right, f"TPR at FPR {given(fpr)}")
     rows = [head, *(_row(risk, fpr) for risk in risks), _membership(risks[0], fpr)]
-    shown = [title, *_table(rows), _among(risks), _certified(risks[0]), *_capped(risks, fpr)]
+    shown = [title, *aligned(rows), _among(risks), _certified(risks[0]), *_capped(risks, fpr)]
     shown += [sentence for risk in risks for sentence in _sentences(risk)]
     shown += [risk.doubt for risk in risks if risk.doubt is not None]
     warning = risks[0].curve.warning
@@ -35,7 +35,7 @@ def _row(risk: AttributeRisk, fpr: float) -> tuple[str, ...]:
         str(len(risk.attribute.values)),
         round_down(risk.bayes_security()),
         percent_up(risk.success()),
-        _percent(risk.blind()),
+        _percent(risk.baseline_success()),
         percent_up(risk.tpr(fpr)),
     )
 
@@ -96,10 +96,10 @@ def _sentences(risk: AttributeRisk) -> list[str]:
     found = [
         f"{attribute.name}: an attacker names the value in about {percent_up(risk.success())} of "
         f"cases; the best blind guess, {attribute.labels[_likeliest(attribute.prior)]!r}, in "
-        f"{_percent(risk.blind())}."
+        f"{_percent(risk.baseline_success())}."
     ]
-    if attribute.damaging is not None:
-        place = attribute.damaging
+    if attribute.sensitive_value is not None:
+        place = attribute.sensitive_value
         found.append(
             f"{attribute.name}: of answers {attribute.labels[place]!r}, about "
             f"{percent_up(risk.precision())} are right where {_percent(attribute.prior[place])} "
@@ -114,15 +114,3 @@ def _percent(share: float) -> str:
 
 def _likeliest(prior: Sequence[float]) -> int:
     return max(range(len(prior)), key=prior.__getitem__)
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The first column to the left, the others to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if column == 0 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

@@ -3,7 +3,7 @@
 Both forms say that the attacker's curve is Gaussian with an index μ:
 
     closed form     μ² = Σ_t (q R_t / z)²       (Cherubin et al. 2024, corollary 10)
-    central limit   μ² = Σ_t q² term_t          (the module `extremes` has the term)
+    central limit   μ² = Σ_t q² term_t          (the module `worst_pair` has the term)
 
 They are estimates, and depend on the data. Membership is the same with R = 2 and the largest term
 that clipping allows, so attribute inference is never estimated to be easier. Where an estimate says
@@ -13,8 +13,8 @@ more than the certified curve for one record replaced allows, that curve stands 
 from __future__ import annotations
 
 import math
-from array import array
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +22,12 @@ from numpy.typing import NDArray
 
 from dprime import estimates, validate
 from dprime.attributes.attribute import Attribute
-from dprime.attributes.worst_pair import MAX_CLIPPED_DISTANCE, membership_term
+from dprime.attributes.worst_pair import (
+    MAX_CLIPPED_DISTANCE,
+    WorstPair,
+    membership,
+    membership_term,
+)
 from dprime.curve import Estimate, TradeOff
 from dprime.shapes import GaussianShape
 
@@ -40,25 +45,32 @@ class StepTerms:
     Attributes:
         rates: q, the probability with which a record is in the step's batch.
         noises: z.
-        differences: R, by attribute.
-        terms: of the central-limit form, by attribute.
+        worst: the worst pair, by attribute.
     """
 
-    rates: array[float] = field(default_factory=lambda: array("d"))
-    noises: array[float] = field(default_factory=lambda: array("d"))
-    differences: dict[str, array[float]] = field(default_factory=dict)
-    terms: dict[str, array[float]] = field(default_factory=dict)
+    rates: list[float]
+    noises: list[float]
+    worst: dict[str, list[WorstPair]]
 
     def __len__(self) -> int:
         return len(self.rates)
 
-    @classmethod
-    def of(cls, names: tuple[str, ...]) -> StepTerms:
-        """None yet, of these attributes."""
-        return cls(
-            differences={name: array("d") for name in names},
-            terms={name: array("d") for name in names},
-        )
+    @property
+    def differences(self) -> dict[str, list[float]]:
+        """R of every step, by attribute."""
+        return {name: [one.difference for one in pairs] for name, pairs in self.worst.items()}
+
+    @property
+    def terms(self) -> dict[str, list[float]]:
+        """Of the central-limit form."""
+        return {name: [one.term for one in pairs] for name, pairs in self.worst.items()}
+
+    def append(self, rate: float, noise: float, found: Mapping[str, WorstPair]) -> None:
+        """One more step, with the worst pair of every attribute."""
+        self.rates.append(rate)
+        self.noises.append(noise)
+        for name, pair in found.items():
+            self.worst[name].append(pair)
 
     def squares(self, name: str | None, form: str) -> NDArray[np.float64]:
         """What each step adds to μ², for an attribute, or for membership where it is None."""
@@ -83,31 +95,21 @@ class StepTerms:
 
     def count_as_membership(self, since: int) -> None:
         """Say of the steps from one on what clipping allows at most."""
-        for place in range(since, len(self)):
-            for differences, terms in zip(
-                self.differences.values(), self.terms.values(), strict=True
-            ):
-                differences[place] = MAX_CLIPPED_DISTANCE
-                terms[place] = membership_term(self.noises[place])
+        most = [membership(noise) for noise in self.noises[since:]]
+        for pairs in self.worst.values():
+            pairs[since:] = most
 
     def state_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "rates": list(self.rates),
-            "noises": list(self.noises),
-            "differences": {name: list(found) for name, found in self.differences.items()},
-            "terms": {name: list(found) for name, found in self.terms.items()},
-        }
+        worst = {name: [one.to_plain() for one in pairs] for name, pairs in self.worst.items()}
+        return {"rates": list(self.rates), "noises": list(self.noises), "worst": worst}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> StepTerms:
         """Those that were saved."""
-        return cls(
-            array("d", state["rates"]),
-            array("d", state["noises"]),
-            {name: array("d", found) for name, found in state["differences"].items()},
-            {name: array("d", found) for name, found in state["terms"].items()},
-        )
+        saved = state["worst"].items()
+        worst = {name: [WorstPair.from_plain(one) for one in pairs] for name, pairs in saved}
+        return cls(list(state["rates"]), list(state["noises"]), worst)
 
 
 @dataclass(frozen=True)
@@ -135,10 +137,8 @@ def over_epochs(steps: StepTerms, name: str, form: str, least: float = 0.0) -> l
     for epoch in range(1, math.ceil(float(passes[-1]) - 1e-9) + 1 if len(steps) else 0):
         at = min(int(np.searchsorted(passes, epoch - 1e-9)), len(passes) - 1)
         mu = (float(mine[at]), float(theirs[at]))
-        attribute, membership = (
-            max(least, steps.estimate_at(one, form).bayes_security()) for one in mu
-        )
-        found.append(Moment(epoch, at + 1, attribute, membership))
+        securities = (max(least, steps.estimate_at(one, form).bayes_security()) for one in mu)
+        found.append(Moment(epoch, at + 1, *securities))
     return found
 
 
@@ -167,7 +167,7 @@ class AttributeRisk:
         """β* against attribute inference: 1 is perfect, 0 is none."""
         return self.curve.bayes_security()
 
-    def blind(self) -> float:
+    def baseline_success(self) -> float:
         """How often the best guess without the model is right."""
         prior = self.attribute.prior
         return TWO_VALUES if prior is None else max(prior)
@@ -177,12 +177,12 @@ class AttributeRisk:
 
         Without a prior, of two values that are equally likely.
         """
-        return (curve or self.curve).secret_success(self.blind())
+        return (curve or self.curve).secret_success(self.baseline_success())
 
     def tpr(self, fpr: float = 0.1) -> float:
-        """How many records with the damaging value are found at a rate of false alarms.
+        """How many records with the sensitive value are found at a rate of false alarms.
 
-        Whichever value is damaging: the others together are no easier to tell from it than the
+        Whichever value is sensitive: the others together are no easier to tell from it than the
         one that is told from it best, since the curve is concave.
         """
         return self.curve.tpr(fpr)
@@ -193,14 +193,11 @@ class AttributeRisk:
         return min(1.0, 1.0 + rate - self.bayes_security())
 
     def precision(self, min_tpr: float = 0.01) -> float:
-        """Share of right answers among those that name the damaging value."""
-        prior, place = self.attribute.prior, self.attribute.damaging
+        """Share of right answers among those that name the sensitive value."""
+        prior, place = self.attribute.prior, self.attribute.sensitive_value
         if prior is None or place is None:
-            remedy = "give both to the attribute"
             raise validate.invalid_input(
-                "prior and damaging", "not both given", "given for a precision", remedy
-            )
-        share = prior[place]
-        if share == 0:
-            return 0.0
-        return self.curve.precision(share, min_tpr)
+                "prior and sensitive_value", "not both given", "given for a precision",
+                "give both to the attribute",
+            )  # fmt: skip
+        return self.curve.precision(prior[place], min_tpr) if prior[place] else 0.0

@@ -1,9 +1,6 @@
 """Audits: trials in two worlds, and what they show with confidence.
 
 scores of two worlds ──► lower_bound ──► LowerBound ──► judge(bound, claim, metric) ──► Verdict
-
-`audit` plays the trials too; with an `AuditConfig` and a run file (`dprime.runs`) they can be left
-and resumed. What happened is an `AuditRecord`.
 """
 
 from typing import TYPE_CHECKING
@@ -29,13 +26,9 @@ from dprime.audit.verdict import Verdict, judge
 from dprime.audit.words import audits_in, words_in
 
 if TYPE_CHECKING:
-    from dprime.audit.audits import audit, begin, resume
-    from dprime.audit.batch import Played, play_batch
+    from dprime.audit.audits import Played, audit, begin, play_batch, resume
 
-PLACES = {
-    **dict.fromkeys(("audit", "begin", "resume"), "audits"),
-    **dict.fromkeys(("Played", "play_batch"), "batch"),
-}
+PLACES = dict.fromkeys(("Played", "audit", "begin", "play_batch", "resume"), "audits")
 """What trains, and the modules where it is: loaded when it is first asked for."""
 
 __getattr__ = lazy(__name__, {}, library="torch", needing=PLACES)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -34,12 +35,12 @@ from dprime.audit.conclude import bound_of, check_seeded, conclude, scores_of
 from dprime.audit.config import BLOCKS, AuditConfig
 from dprime.audit.game import Game
 from dprime.audit.record import AuditRecord, record_of
-from dprime.audit.words import check_names
 from dprime.data import Dataset, Split, load
 from dprime.data.arrays import at_most
 from dprime.data.devices import device_named
 from dprime.mechanisms import DPSGD, Mechanism
 from dprime.metrics import Reading
+from dprime.option import check_names
 from dprime.plain import to_json
 from dprime.runs import run_file
 from dprime.runs.backends.base import Backend
@@ -57,15 +58,12 @@ Floats = NDArray[np.float64]
 
 OPTIONS = (
     *("trials", "block", "criterion", "method", "confidence"),
-    *("delta", "belief", "belief_prior", "assume"),
+    *("delta", "belief_level", "belief_prior", "assume"),
 )
 """What an audit of objects may be asked, as `AuditConfig` has it."""
 
-SEEDED_AFTER = 200
-"""Trials after which a training function that ignores its seed is noticed."""
-
-SHOWN_AFTER = 20
-"""Trials in each world from which the bar shows a bound."""
+SEEDED_AFTER = 200  # trials after which a training function that ignores its seed is noticed
+SHOWN_AFTER = 20  # trials in each world from which the bar shows a bound
 
 
 # From words ---------------------------------------------------------------------------------------
@@ -80,12 +78,11 @@ def begin(
     split: Split | None = None,
     go_on: bool = False,
 ) -> AuditRecord:
-    """Begin a run in a new file, and play it to its end.
+    """Begin a run in a new file, and play it to its end; everything is validated before.
 
-    Everything is validated before the file is created. With `go_on`, a run of the same
-    configuration that is there already is resumed. One that was begun in Python with the same
-    objects is always resumed, and known by these names from then on. Backend and progress are those
-    of `audit`; a `split` is the data, where they are loaded already.
+    With `go_on`, a run of the same configuration that is there already is resumed; one that was
+    begun in Python with the same objects always is, and is known by these names from then on. A
+    `split` is the data, where they are loaded already.
     """
     attacker, target = adversary_of(config), target_of(config, split)
     if isinstance(attacker, OneAttribute):
@@ -112,7 +109,7 @@ def resume(
         if config.in_python:
             remedy = (
                 "call dprime.audit.audit again with the same path, or dprime audit with the "
-                f"options that describe it and --out {run.path.name}"
+                f"options that describe it and --run {run.path.name}"
             )
             shown = "one that was begun in Python, with objects that have no name"
             raise validate.invalid_input("run", shown, "begun by dprime audit", remedy)
@@ -130,8 +127,8 @@ def target_of(config: AuditConfig, split: Split | None = None) -> AttackTarget:
     split = split or load(config.data, config.data_dir)
     dataset = split.train
     device_named(config.device)
-    if config.records is not None:
-        dataset = dataset.take(range(at_most("records", config.records, len(dataset))))
+    if config.max_records is not None:
+        dataset = dataset.take(range(at_most("max_records", config.max_records, len(dataset))))
     if config.record is not None:
         check_record(config.record, len(dataset))
     target = AttackTarget(
@@ -156,6 +153,35 @@ def _trainer(config: AuditConfig, dataset: Dataset) -> Trainer:
     return EngineTrainer(network, training, Compute(config.device, config.memory))
 
 
+class Played(NamedTuple):
+    """One of several audits: its name in the file, its run, and what it took this time."""
+
+    name: str
+    path: Path
+    record: AuditRecord
+    seconds: float
+
+
+def play_batch(
+    configs: Mapping[str, AuditConfig],
+    folder: str | Path,
+    *,
+    backend: Backend | None = None,
+    progress: bool | None = None,
+) -> Iterator[Played]:
+    """Play audits one after the other, each in a file of its name in the folder."""
+    for each in configs.values():  # all are validated before the first is played
+        adversary_of(each), each.curve
+    place, loaded = Path(folder), None
+    place.mkdir(parents=True, exist_ok=True)
+    for name, each in configs.items():
+        start, path = time.perf_counter(), place / f"{name}.run"
+        if loaded != (each.data, each.data_dir):  # loading may take longer than an audit
+            loaded, split = (each.data, each.data_dir), load(each.data, each.data_dir)
+        record = begin(each, path, backend=backend, progress=progress, split=split, go_on=True)
+        yield Played(name, path, record, time.perf_counter() - start)
+
+
 # From objects -------------------------------------------------------------------------------------
 
 
@@ -173,10 +199,9 @@ def audit(
 
     Claimed is the certified curve of a mechanism; None takes the engine's own recipe. Where the
     path is that of a run with the same configuration, the audit goes on with what is left; without
-    one nothing is kept. A backend such as `Processes()` or `Ray(address="auto")` plays blocks
-    elsewhere, with the same scores. A bar is shown for long work on a terminal, or as `progress`
-    says. Options are trials, block, criterion, method, confidence, delta, belief, belief_prior and
-    assume, as `AuditConfig` has them.
+    one nothing is kept. Backends such as `Processes()` give the same scores. A bar is shown for
+    long work on a terminal, or as `progress` says. Options are trials, block, criterion, method,
+    confidence, delta, belief_level, belief_prior and assume, as `AuditConfig` has them.
 
     >>> from dprime.data import load
     >>> from dprime.attack import EngineTrainer
@@ -215,7 +240,7 @@ def _of_objects(config: AuditConfig, attacker: Adversary, target: AttackTarget) 
         config,
         options=json.loads(options),
         data=target.dataset.name,
-        records=len(target.dataset),
+        max_records=len(target.dataset),
         data_dir=None,
         model="",
         trainer=target.trainer.describe(),
@@ -275,7 +300,6 @@ def play(
 
 
 def _crafted(attacker: Adversary, target: AttackTarget) -> Attack:
-    """What the adversary prepares; a training function of the user's own may fail under it."""
     try:
         return attacker.craft(target)
     except validate.InputError:
@@ -295,7 +319,7 @@ def _watcher(
     metric = Reading("advantage") if config.criterion == "curve" else config.criterion
     allowed = metric.value(config.curve)
     scores: list[tuple[Floats, Floats]] = []
-    read, done = 0, run.state().trials
+    read, done = 0, run.state().total_trials
     advance(done)
 
     def words() -> str:
@@ -312,9 +336,9 @@ def _watcher(
 
     def on_block(_: int, state: State) -> None:
         nonlocal done
-        if done < SEEDED_AFTER <= state.trials:
+        if done < SEEDED_AFTER <= state.total_trials:
             check_seeded(target, *scores_of(run.arrays()))
-        advance(state.trials - done, words)
-        done = state.trials
+        advance(state.total_trials - done, words)
+        done = state.total_trials
 
     return on_block

@@ -1,7 +1,4 @@
-"""What an audit cannot see, whatever its adversary: what both of its worlds share.
-
-The report and docs/auditing.md print these sentences.
-"""
+"""What an audit cannot see: what both of its worlds share, in sentences that reports print."""
 
 from __future__ import annotations
 

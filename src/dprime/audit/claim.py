@@ -17,16 +17,12 @@ from dprime.metrics import MetricValue, Reading
 from dprime.registry import METRICS
 from dprime.text import round_up
 
-SAME = {"rel_tol": 1e-6, "abs_tol": 1e-12}
-"""Two computations of one curve differ by less on any machine."""
+SAME = {"rel_tol": 1e-6, "abs_tol": 1e-12}  # two computations of one curve differ by less
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """What was claimed, with the numbers and points of its curve at the time of the audit.
-
-    `chosen_for` is what the noise was chosen for; `metrics` are as `dprime risk` has them.
-    """
+    """What was claimed, with the numbers and points of its curve at the time of the audit."""
 
     mechanism: Mechanism
     adjacency: str
@@ -37,12 +33,10 @@ class Claim:
 
     @cached_property
     def curve(self) -> TradeOff:
-        """The claimed curve, computed again."""
         return self.mechanism.curve(self.adjacency)
 
     @property
     def described(self) -> str:
-        """The claim in a line."""
         made = self.mechanism
         if isinstance(made, EpsilonDelta):
             return f"(ε, δ)-differential privacy with ε = {made.epsilon:g}, δ = {made.delta:g}"
@@ -61,7 +55,6 @@ class Claim:
         return words
 
     def same_as(self, other: Claim) -> bool:
-        """Whether two runs put the same curve to the test."""
         own, others = (dict(zip(c.fpr, c.tpr, strict=True)) for c in (self, other))
         # beside the common rates each run may keep the one at which it was decided
         return all(

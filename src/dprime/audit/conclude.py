@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from dprime import validate
 from dprime.attack import Adversary, AttackTarget
 from dprime.audit.claim import beside_claim, certified_epsilon
-from dprime.audit.config import OF_NOISE, AuditConfig
+from dprime.audit.config import AuditConfig
 from dprime.audit.estimators import FOR_TRIALS, Estimator
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.identifiability import Identifiability, identify
 from dprime.audit.lower import lower_bound
 from dprime.audit.record import Measured
 from dprime.audit.verdict import Verdict, judge
+from dprime.audit.words import OF_NOISE
 from dprime.curve import TradeOffMetrics
 from dprime.metrics import Reading, risk_profile
 from dprime.plain import to_json
@@ -31,18 +32,12 @@ from dprime.train.settings import NOT_DP
 
 Floats = NDArray[np.float64]
 
-SHOWN = ("epsilon", "advantage", "tpr", "precision", "d_prime")
-"""The metrics of an audit's table."""
-
+SHOWN = ("epsilon", "advantage", "tpr", "precision", "d_prime")  # the metrics of an audit's table
 KEPT = (*OF_NOISE, "learning_rate", "clip_norm", "sensitivity", "expected_batch_size")
 """What a record keeps of the engine's recipe."""
 
-ROUNDING = 1e-6
-"""Two ways to the same ε differ by less, relatively."""
-
-WRONG_WAY = -4.0
-"""Scores point the wrong way round where the area under their ROC curve lies this many standard
-errors below one half."""
+ROUNDING = 1e-6  # two ways to the same ε differ by less, relatively
+WRONG_WAY = -4.0  # standard errors that an area under the ROC curve may lie below ½
 
 
 def conclude(
@@ -124,7 +119,6 @@ def check_seeded(target: AttackTarget, inside: Floats, outside: Floats) -> None:
 
 
 def _bounds(config: AuditConfig, inside: Floats, outside: Floats) -> list[LowerBound]:
-    """By the configured method, then by the others."""
     # A trial that failed may have failed because of its world: it counts against the attacker.
     lost = [np.full(max(0, config.trials - len(each)), np.inf) for each in (inside, outside)]
     counted = np.concatenate([inside, -lost[0]]), np.concatenate([outside, lost[1]])
@@ -134,7 +128,6 @@ def _bounds(config: AuditConfig, inside: Floats, outside: Floats) -> list[LowerB
 
 
 def _rows(config: AuditConfig, verdict: Verdict, bounds: Sequence[LowerBound]) -> list[Measured]:
-    """The metric that decides, then those of the band."""
     band = next(bound for bound in bounds if bound.method == "band")
     decided = verdict.metric
     rows = [Measured.of(decided, verdict.reached, verdict.allowed)]
@@ -148,9 +141,8 @@ def _rows(config: AuditConfig, verdict: Verdict, bounds: Sequence[LowerBound]) -
 def _sentence(
     verdict: Verdict, run: Run, diverged: int, caveats: Sequence[str], label: str | None
 ) -> str:
-    """The verdict, and how many trials it rests on."""
     state = run.state()
-    words = f"{verdict.sentence} It rests on {state.trials:,} trials"
+    words = f"{verdict.sentence} It rests on {state.total_trials:,} trials"
     if state.failed:
         words += (
             f"; {state.failed} of {state.blocks} blocks failed and count against the "
@@ -193,7 +185,6 @@ def _wrong_way(inside: Floats, outside: Floats) -> list[str]:
 
 
 def _attacked(target: AttackTarget, attacker: Adversary) -> dict[str, Any]:
-    """What was attacked and what the adversary sees of it."""
     training = target.trainer.training
     return {
         "data": target.dataset.name,
@@ -206,7 +197,6 @@ def _attacked(target: AttackTarget, attacker: Adversary) -> dict[str, Any]:
 
 
 def _points(curve: TradeOffMetrics, also: Sequence[float]) -> dict[str, Floats]:
-    """Points along a curve, among them those at these false-positive rates."""
     fpr, tpr = curve.points(also)
     return {"fpr": fpr, "tpr": tpr}
 
@@ -214,7 +204,6 @@ def _points(curve: TradeOffMetrics, also: Sequence[float]) -> dict[str, Floats]:
 def _identified(
     arrays: Arrays, target: AttackTarget, config: AuditConfig
 ) -> Identifiability | None:
-    """Bernau et al.'s numbers, where their adversary played; models that diverged have none."""
     if "log_ratio" not in arrays:
         return None
     parts = [arrays[name] for name in ("log_ratio", "sigma", "sensitivity")]
@@ -230,7 +219,7 @@ def _identified(
         delta=config.delta,
         noise=None if sampled else noise,
         sensitivities=None if sampled else sensitivities,
-        belief=config.belief,
+        belief=config.belief_level,
         prior=config.belief_prior,
         confidence=config.confidence,
     )

@@ -19,13 +19,14 @@ from dprime.audit.claim import beside_claim, certified_epsilon, check_local_clai
 from dprime.audit.estimators import ESTIMATORS, Estimator
 from dprime.audit.lower import USUAL_METHOD
 from dprime.audit.planner import Criterion, check_curve
-from dprime.audit.words import ADVERSARIES, WORDS, check_names
+from dprime.audit.words import ADVERSARIES, OF_NOISE, WORDS, over_file
 from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
 from dprime.curve import TradeOff
 from dprime.data.loaders import names
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD, Adjacency, Mechanism
 from dprime.metrics import Reading
+from dprime.option import Option, check_names
 from dprime.plain import to_json
 from dprime.runs.run import Run
 from dprime.seeds import fresh_seed
@@ -43,11 +44,10 @@ TRAINING = {
 }
 """The default training; its noise is given, or chosen for the claim."""
 
-OF_NOISE = ("noise_multiplier", "sample_rate", "steps")
 TARGETS = ("epsilon", "belief")
 CLAIMS = (*TARGETS, "delta", "composition", *OF_NOISE)
 TABLES = {
-    "training": tuple(name for name, word in WORDS.items() if word.table == "training"),
+    "training": tuple(name for name, word in WORDS.items() if word.option.table == "training"),
     "chosen_for": (*TARGETS, "delta"),
     "claim": None,
     "conditions": None,
@@ -78,7 +78,7 @@ class AuditConfig:
     adversary: str = "malicious-dataset"
     options: Mapping[str, Any] = field(default_factory=dict)
     data: str = "digits"
-    records: int | None = None
+    max_records: int | None = None
     data_dir: str | None = None
     model: str = "linear"
     trainer: str | Mapping[str, str] | None = None
@@ -93,7 +93,7 @@ class AuditConfig:
     method: str | Estimator = USUAL_METHOD
     confidence: float = 0.95
     delta: float = 1e-5
-    belief: float = 0.9
+    belief_level: float = 0.9
     belief_prior: float = 0.5
     assume: str | None = None
     seed: int = field(repr=False)
@@ -159,6 +159,18 @@ adversary?
         return config
 
     @classmethod
+    def from_options(cls, values: Mapping[str, Any], given: Mapping[str, Any]) -> AuditConfig:
+        """What a file has, and over it the options that were given."""
+        given = dict(given)
+        if seed_from := given.pop("seed_from", None):
+            if "seed" in given:
+                wanted, remedy = "given without --seed", "leave one of them out"
+                raise validate.invalid_value("seed_from", str(seed_from), wanted, remedy)
+            with Run.open(seed_from, verify=False) as other:
+                given["seed"] = other.seed
+        return cls.from_words(over_file(values, given))
+
+    @classmethod
     def of(cls, run: Run) -> AuditConfig:
         """The configuration that a run was begun with, by names where it has them."""
         return cls.from_dict(words_of(run))
@@ -167,7 +179,8 @@ adversary?
     def from_dict(cls, kept: Mapping[str, Any]) -> AuditConfig:
         """What `to_dict` gave, as a run keeps it; nothing is solved."""
         values = dict(kept)
-        if "chosen_for" not in values:
+        known = {each.name for each in dataclasses.fields(cls)} | {"metric", "conditions"}
+        if known - {"criterion", "contents"} != values.keys() - {"contents"}:
             wanted, remedy = "begun by this version of dprime", "begin it anew"
             raise validate.invalid_input("run", "begun by an earlier one", wanted, remedy)
         values["criterion"] = criterion_from(values.pop("metric"), values.pop("conditions"))
@@ -242,6 +255,16 @@ adversary?
         return dataclasses.replace(self, claim=solved, chosen_for=chosen_for, training=training)
 
 
+def usual_options() -> tuple[Option, ...]:
+    """The options of an audit, with its defaults."""
+    usual = {each.name: each.default for each in dataclasses.fields(AuditConfig)} | TRAINING
+    usual |= {"metric": "curve"}
+    return tuple(
+        word.option.here(None if usual.get(name) is MISSING else usual.get(name))
+        for name, word in WORDS.items()
+    )
+
+
 def words_of(run: Run) -> Mapping[str, Any]:
     """What the file of an audit's run says of its configuration."""
     if run.kind != "audit":
@@ -262,7 +285,7 @@ def _checked(words: Mapping[str, Any]) -> dict[str, Any]:
     check_names("settings", words, usual)
     values = {**usual, **words}
     adversary = validate.one_of("adversary", values["adversary"], tuple(ADVERSARIES))
-    check_names("options", values["options"], ADVERSARIES[adversary])
+    _check_options(values["options"], adversary)
     for name, known in TABLES.items():
         check_names(name, values[name], known)
     validate.one_of("data", values["data"], names())
@@ -277,6 +300,15 @@ def _checked(words: Mapping[str, Any]) -> dict[str, Any]:
         "criterion": criterion_from(metric, conditions),
         "training": recipe if values["trainer"] is not None else {**TRAINING, **recipe},
     }
+
+
+def _check_options(given: Any, adversary: str) -> None:
+    for name in given if isinstance(given, Mapping) else ():
+        owners = [each for each, own in ADVERSARIES.items() if name in own]
+        if owners and adversary not in owners:
+            remedy = f"it is an option of {', '.join(owners)}"
+            raise validate.invalid_value(name, given[name], f"left out for {adversary}", remedy)
+    check_names("options", given, ADVERSARIES[adversary])
 
 
 def criterion_from(metric: str, conditions: Mapping[str, float]) -> Criterion:

@@ -1,8 +1,4 @@
-"""The game: trials in two worlds, and a score for each.
-
-Blocks of trials can be played in any order, anywhere, and again: a trial's random numbers depend on
-the seed and its own number only.
-"""
+"""The game: trials in two worlds, and a score for each; any block can be played anywhere."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from numpy.typing import NDArray
 
 from dprime.attack.adversary import AttackTarget
 from dprime.attack.game import Attack
-from dprime.attack.trainer import Trainer
+from dprime.attack.trainer import Change
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,25 +25,17 @@ class Game:
     seed: int = field(repr=False)
 
     def __call__(self, block: int) -> dict[str, NDArray[Any]]:
-        """As the work of a run."""
         return self.play(block)
 
-    def with_memory_fraction(self, fraction: float) -> Game:
-        """The same game in this share of the memory."""
-        return self._with(self.target.trainer.with_memory_fraction(fraction))
-
-    def on_device(self, device: str, memory: float) -> Game:
-        """The same game on another device, in no more memory than this."""
-        return self._with(self.target.trainer.on_device(device, memory))
-
-    def _with(self, trainer: Trainer) -> Game:
+    def with_compute(self, change: Change) -> Game:
+        trainer = self.target.trainer.with_compute(change)
         return dataclasses.replace(self, target=dataclasses.replace(self.target, trainer=trainer))
 
     def play(self, block: int) -> dict[str, NDArray[Any]]:
         """Scores and worlds of a block's trials, even trials in world `in`.
 
         A model that has diverged has no score. What it counts as, in both worlds, the adversary has
-        settled before, which is a rule like any other; the least like world `in` if it has not.
+        settled before the trials; the least like world `in` if it has not.
         """
         arrays = self.target.trainer.play(
             self.attack, trials=2 * self.trials, block=block, size=self.block, seed=self.seed

@@ -1,23 +1,20 @@
 """What the adversary of Bernau et al. (2021) shows: its advantage, its beliefs, and ε′ each way.
 
-The adversary knows both data sets and sees every noisy gradient. After all steps it holds L, the
-logarithm of how much likelier what it saw is in world `in` than in world `out`; its belief in world
-`in` is logistic(L + logit π), and it says `in` where that exceeds ½. Everything here works on L,
-because the belief itself is rounded to 1 from L = 37 on.
+After all steps it holds L, the logarithm of how much likelier what it saw is in world `in` than in
+world `out`; its belief in world `in` is logistic(L + logit π), and it says `in` where that exceeds
+½. Everything here works on L: the belief itself is rounded to 1 from L = 37 on.
 
 Notation: B is Bernau et al. 2021; σ_t and LS_t are the noise on the clipped sum and the record's
-local sensitivity at step t, in the same unit; every record is in every batch. Then the worlds of a
-trial are Gaussian, d′ = √Σ (LS_t/σ_t)² apart.
-
-An ε′ is a number that the observations would fit. It has no confidence: another repetition of the
-experiment gives another. A bound with confidence is what `lower_bound` makes of the same L.
+local sensitivity at step t; every record is in every batch. Then the worlds of a trial are
+Gaussian, d′ = √Σ (LS_t/σ_t)² apart. An ε′ is a number that the observations would fit, without
+confidence; a bound with confidence is what `lower_bound` makes of the same L.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -27,7 +24,11 @@ from numpy.typing import ArrayLike
 from dprime import bounds, validate
 from dprime.audit.estimators.base import upper_end
 from dprime.curve import TradeOff
+from dprime.mechanisms import DPSGD
 from dprime.privacy_loss import Array
+
+COMPUTED = 30
+"""Steps at which the certified belief is computed; between them it is rounded up."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Exceedance:
-    """B's δ′: the share of world-`in` trials whose final belief exceeds `belief`, B's ρ_β.
-
-    Its interval is two-sided (Clopper and Pearson 1934), `trials` counts those of world `in`.
-    """
+    """B's δ′: the share of world-`in` trials whose final belief exceeds `belief`, two-sided."""
 
     value: float
     low: float
@@ -67,11 +65,10 @@ class Exceedance:
 class Identifiability:
     """All that the adversary shows.
 
-    `predicted` is the advantage that the local sensitivities predict. `epsilons` has ε′ by what it
-    is computed from: the `sensitivities` composed exactly, and by RDP (`sensitivities_rdp`); the
-    largest final `belief`; the `advantage`, exact for Gaussian noise, and by B's eq. 6
-    (`advantage_classical`). None where it does not apply: a record's share in a step is not known
-    for sampled batches, and at another prior than ½ the answers do not have the largest advantage.
+    `predicted` is the advantage that the local sensitivities predict. `epsilons` has ε′ from the
+    `sensitivities` composed exactly, and by RDP; the largest final `belief`; the `advantage`, exact
+    for Gaussian noise, and by B's eq. 6. None where it does not apply: a record's share in a step
+    is not known for sampled batches, and at another prior than ½ the advantage is not the largest.
     """
 
     advantage: Mean
@@ -93,11 +90,10 @@ def identify(
 ) -> Identifiability:
     """Everything that B reads off the adversary's trials.
 
-    `logs` are L of each trial [trial], or after each step [trial, step], of which the last counts,
-    and `in_world` says whether the trial was in world `in`. The `noise` is σ on the clipped sum,
-    with the local `sensitivities` in its unit, both [step] or [trial, step]; neither is given for
-    sampled batches. The `belief` is B's ρ_β, which should not be exceeded, and the `prior` the
-    belief in world `in` before the first step. The `confidence` is that of the interval of δ′.
+    `logs` are L of each trial [trial], or after each step [trial, step], of which the last counts.
+    The `noise` is σ on the clipped sum, with the local `sensitivities` in its unit, both [step] or
+    [trial, step]; neither is given for sampled batches. The `belief` is B's ρ_β, the `prior` that
+    before the first step, the `confidence` that of the interval of δ′.
     """
     seen = advantage(logs, in_world, prior=prior)
     predicted = exact = rdp = by_advantage = by_paper = None
@@ -129,8 +125,7 @@ def identify(
 def advantage(logs: ArrayLike, in_world: ArrayLike, *, prior: float = 0.5) -> Mean:
     """The advantage TPR - FPR of the answer "belief above ½", with its standard error.
 
-    The error is √(TPR(1-TPR)/n_in + FPR(1-FPR)/n_out). B runs world `in` alone and doubles the wins
-    (section 5.3), which is the same in expectation where the worlds are symmetric.
+    B runs world `in` alone and doubles the wins (section 5.3), the same in expectation by symmetry.
     """
     inside, outside = worlds(logs, in_world)
     limit = -_logit("prior", prior)  # L + logit π > 0
@@ -158,27 +153,42 @@ def exceedance(
 
 
 def predicted_advantage(noise: ArrayLike, sensitivities: ArrayLike) -> Mean:
-    """The advantage that noise and local sensitivities predict: the mean of 2Φ(d′/2) - 1.
-
-    Each trial has its own d′ = √Σ (LS_t/σ_t)² (B Theorem 3's proof, with LS_t for Δf), and the
-    standard error is that of the mean over the trials.
-    """
+    """The mean of 2Φ(d′/2) - 1, d′ = √Σ (LS_t/σ_t)²: B Theorem 3's proof, with LS_t for Δf."""
     each = scipy.special.erf(distances(noise, sensitivities) / math.sqrt(8.0))
     spread = float(np.std(each, ddof=1)) if len(each) > 1 else 0.0
     return Mean(float(np.mean(each)), spread / math.sqrt(len(each)))
 
 
 def epsilons_from_advantage(advantage: float, delta: float) -> tuple[float, float]:
-    """ε′ of the Gaussian mechanism with this advantage, exact and by B's eq. 6.
-
-    Exact: μ′ = 2Φ⁻¹((Adv + 1)/2), then ε at δ. Eq. 6 rests on the classical noise; it lacks a
-    factor 2 in print. Chance may push an advantage below 0, which counts as 0.
-    """
+    """ε′ of the Gaussian mechanism with this advantage, exact and by B's eq. 6."""
     share = max(0.0, advantage)
     if share >= 1:
         return math.inf, math.inf
     exact = bounds.empirical_epsilon_from_advantage(share, delta=delta)
     return exact, bounds.classical_epsilon_from_advantage(share, delta=delta)
+
+
+def belief_bound(
+    mechanism: DPSGD, adjacency: str, prior: float, exceeded: float = 1e-3
+) -> list[float]:
+    """The belief that is exceeded with at most that probability, after each step of a training.
+
+    It grows with the steps, so that between computed steps the next one's value is safe.
+
+    >>> limits = belief_bound(DPSGD(4.0, 1.0, 50), "add-remove", prior=0.5)
+    >>> len(limits), round(limits[0], 3), round(limits[-1], 3)
+    (50, 0.705, 0.999)
+    """
+    count = int(mechanism._required("steps"))
+    steps = np.arange(1, count + 1)
+    if count > COMPUTED:  # evenly in the square root, as two worlds drift apart
+        steps = np.unique((np.linspace(1.0, math.sqrt(count), COMPUTED) ** 2).round().astype(int))
+    values = [
+        replace(mechanism, steps=int(step)).curve(adjacency).belief(prior, exceeded)
+        for step in steps
+    ]
+    safe = np.maximum.accumulate(values)
+    return [float(x) for x in safe[np.searchsorted(steps, np.arange(1, count + 1))]]
 
 
 def worlds(logs: ArrayLike, in_world: ArrayLike) -> tuple[Array, Array]:

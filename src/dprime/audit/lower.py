@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -11,9 +12,12 @@ from dprime.audit.estimators import ESTIMATORS, Estimator, LowerBound
 from dprime.audit.estimators.base import ASSUMABLE
 from dprime.audit.scores import Scores
 from dprime.metrics import Reading, audited
+from dprime.plain import to_json
 
-USUAL_METHOD = "band"
-"""Bounds the whole curve and assumes nothing: the default of audit, plan and bound."""
+USUAL_METHOD = "band"  # of audit, plan and bound: the whole curve, no assumption
+
+SHOWN = ("advantage", "tpr", "precision")
+"""Metrics that are read off the curve of scores beside its ε."""
 
 
 def lower_bound(
@@ -31,8 +35,8 @@ def lower_bound(
 
     Args:
         in_scores: one score for each trial with the record; higher means more like this world.
-        out_scores: one for each trial without it. Both are independent and of one law each; for
-            the one-run methods they are the scores of canaries that were in and out by fair coins.
+        out_scores: one for each trial without it. Both are independent and of one law each; for the
+            one-run methods they are the scores of canaries that were in and out by fair coins.
         delta: of the epsilon that is bounded; 0 is allowed.
         confidence: the share of audits in which the bound holds, at least.
         method: "band" for the whole curve, "clopper-pearson" for one threshold, "gaussian",
@@ -40,7 +44,7 @@ def lower_bound(
         metric: what a method that chooses a threshold chooses it for; epsilon at `delta` if None.
         seed: of the split into held-out and counted trials.
         assume: "gaussian" accepts that law of the scores, so that a bound that rests on it may
-            refute a claim; the verdict repeats it.
+            refute.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -61,3 +65,19 @@ def lower_bound(
     bound = method.bound(scores, metric, epsilon.conditions["delta"], confidence, seed)
     usual = ESTIMATORS.get(method.name)
     return replace(bound, accepted=assume, usual=usual is not None and method == usual())
+
+
+def readings(found: LowerBound) -> list[tuple[Reading, float]]:
+    """What else a bound on a whole curve shows, each at its usual conditions."""
+    metrics = [Reading(name) for name in SHOWN] if found.curve is not None else []
+    return [(metric, found.value(metric)) for metric in metrics]
+
+
+def bound_json(found: LowerBound) -> dict[str, Any]:
+    """A bound as JSON values."""
+    kept = ("epsilon", "delta", "confidence", "trials", "counted", "assumption", "objection")
+    shown: dict[str, Any] = to_json({name: getattr(found, name) for name in kept})
+    shown |= {"decides": found.decides, "kind": "lower bound", "sentence": found.sentence()}
+    for metric, value in readings(found):
+        shown[metric.name] = {"value": value, **metric.conditions}
+    return shown

@@ -2,12 +2,8 @@
 
     claim + metric + method ──► plan ──► trials a world, and how many refute a claim that is false
 
-After the trials the same chances say what an audit would have noticed (`detectable`).
-
-Limits stand in the way of every audit. Without an assumption on the scores, n trials a world cannot
-show more than `epsilon_limit`, and the Clopper-Pearson method not more than `largest_epsilon`. No
-valid bound is more powerful than the test of `best_possible`. And each method needs its own number
-of trials, which `plan` finds.
+After the trials the same chances say what an audit would have noticed (`detectable`). No method
+beats `epsilon_limit` without an assumption on the scores, nor the test of `best_possible`.
 """
 
 from __future__ import annotations
@@ -43,9 +39,7 @@ from dprime.text import round_down
 Criterion = Reading | Literal["curve"]
 """What a claim is judged by: one metric, or the whole curve."""
 
-POWER = 0.8
-"""The usual probability with which an audit should notice what it looks for."""
-
+POWER = 0.8  # the usual probability with which an audit should notice what it looks for
 TWICE = 2.0
 """The violation that an audit should notice: twice the d′ of a Gaussian one who keeps the claim.
 
@@ -53,12 +47,8 @@ Half of the noise gives it where the claimed curve is Gaussian. An (ε, δ) and 
 much more than the noise that ε takes, and half of that noise need not be noticed.
 """
 
-ROUNDING = 1e-12
-"""A bound within this of the claim is not above it: both are rounded."""
-
-STRONGEST = 40.0
-"""Scores this many standard deviations apart are never confused."""
-
+ROUNDING = 1e-12  # a bound within this of the claim is not above it: both are rounded
+STRONGEST = 40.0  # scores this many standard deviations apart are never confused
 REACH, DEEP = 3.719, 6.0
 """Attackers are compared at rates from Φ(-3.719) = 1e-4 on, bounds at rates from Φ(-6) on."""
 
@@ -71,21 +61,21 @@ _level = limited(validate.inner_probability, "give a probability such as 0.9", l
 class AuditPlan:
     """How many trials a world an audit needs, for an attacker whose Gaussian curve has `d_prime`.
 
-    `metric` is what the claim is judged by, `claimed` its value on the claimed curve, `target` what
-    the bound should reach, the share `reach` of it counted from blind guessing; "curve" has none of
-    these. `strength` is the attacker's d′ over the most that keeps the claim. So many `trials` show
-    the target with this `power`, or for the curve refute the claim; `refuting` ones show more than
-    the claim allows, for a `strength` above 1; no valid bound reaches the target with fewer than
-    `least`. A number of trials is None where it does not apply, and where a billion are too few.
+    `target` is what the bound should reach: the `fraction_of_claim` of `claimed`, counted from
+    blind guessing; "curve" has none of these. `strength` is the attacker's d′ over the most that
+    keeps the claim. So many `trials` show the target with this `power`, or for the curve refute the
+    claim; `refuting` ones show more than the claim allows, for a `strength` above 1; no valid bound
+    reaches the target with fewer than `least`. A number of trials is None where it does not apply,
+    and where a billion are too few.
     """
 
-    metric: Criterion
+    criterion: Criterion
     claimed: float | None
     target: float | None
     method: str
     confidence: float
     power: float
-    reach: float | None
+    fraction_of_claim: float | None
     strength: float
     d_prime: float
     trials: int | None
@@ -93,7 +83,6 @@ class AuditPlan:
     least: int | None
 
     def sentence(self) -> str:
-        """The plan in plain words."""
         bound = f"the {self.method} bound at {100 * self.confidence:g} % confidence"
         often, by = f"in {100 * self.power:g} % of audits", "the whole curve"
 
@@ -103,12 +92,13 @@ class AuditPlan:
             return f"With {trials:,} trials a world, {bound} {does}."
 
         parts = []
-        if isinstance(self.metric, Reading) and self.claimed and self.target and self.reach:
-            by = self.metric.phrase.partition(" ")[2]
-            goal = f"{self.metric.phrase} of at least {round_down(self.target)}"
-            share = f"{100 * self.reach:g} % of what is claimed ({round_down(self.claimed)})"
+        share = self.fraction_of_claim
+        if isinstance(self.criterion, Reading) and self.claimed and self.target and share:
+            by = self.criterion.phrase.partition(" ")[2]
+            goal = f"{self.criterion.phrase} of at least {round_down(self.target)}"
+            part = f"{100 * share:g} % of what is claimed ({round_down(self.claimed)})"
             never = f"let the {self.method} bound show {goal}"
-            parts.append(with_trials(self.trials, never, f"shows {goal}, {share}, {often}"))
+            parts.append(with_trials(self.trials, never, f"shows {goal}, {part}, {often}"))
         if self.strength > 1:
             never = f"refute the claim so often by {by}"
             does = f"refutes the claim {often}, judged by {by}"
@@ -127,58 +117,54 @@ def plan(
     claim: TradeOff,
     *,
     strength: float | None = None,
-    metric: Criterion = "curve",
+    criterion: Criterion = "curve",
     confidence: float = 0.95,
     method: str = USUAL_METHOD,
     power: float = POWER,
-    reach: float = 0.85,
+    fraction_of_claim: float = 0.85,
 ) -> AuditPlan:
-    """How many trials a world a bound needs to come near a claim, or to refute it.
+    """How many trials a world a bound needs to come near a certified claim, or to refute it.
 
-    Args:
-        claim: the certified curve.
-        strength: the attacker's true d′ over the most with which a Gaussian one keeps the claim;
-            2 for the curve and 1 for a metric unless given. Above 1 the claim is false.
-        metric: what the claim is judged by: a `Reading`, or "curve" for all of it.
-        confidence: of the bound.
-        method: "band", "clopper-pearson" (a fifth of the trials held out for the threshold) or
-            "gaussian", with their default options.
-        power: the probability with which the bound should reach its target.
-        reach: the target as a share of the claimed value, counted from what blind guessing has
-            (0 for ε, the prior for precision).
+    The `strength` is the attacker's true d′ over the most with which a Gaussian one keeps the
+    claim; 2 for the curve and 1 for a metric unless given. Above 1 the claim is false. Judged by a
+    `Reading`, or "curve" for all of it, the bound should reach its target with probability `power`:
+    the `fraction_of_claim` of the claimed value, counted from what blind guessing has.
 
-    The number for the Gaussian method is exact; the others rest on drawn ranks and are good to a
-    tenth. A Gaussian bound refutes nothing unless the user accepts its assumption, nor where its
-    own test objects to the scores, as it does to 5 % of Gaussian ones; its number allows for that.
+    The number for the Gaussian method is exact, and allows for the 5 % of Gaussian scores to which
+    its own test objects; the others rest on drawn ranks and are good to a tenth. A Gaussian bound
+    refutes nothing unless the user accepts its assumption.
 
     >>> claim = TradeOff.gaussian(0.26805)  # ε = 1 at δ = 1e-5
     >>> plan(claim).trials
     870
-    >>> plan(claim, metric=Reading("epsilon"), method="gaussian").trials
+    >>> plan(claim, criterion=Reading("epsilon"), method="gaussian").trials
     9148
     """
     method = validate.one_of("method", method, METHODS)
     power, confidence = _level("power", power), _level("confidence", confidence)
-    share = validate.inner_probability("reach", reach)
-    usual = TWICE if metric == "curve" else 1.0
+    share = validate.inner_probability("fraction_of_claim", fraction_of_claim)
+    usual = TWICE if criterion == "curve" else 1.0
     strength = usual if strength is None else validate.positive("strength", strength, example=1.5)
-    check_curve(metric, method)
-    claimed, target = _values(claim, Reading("advantage") if metric == "curve" else metric, share)
-    d_prime = strength * claimed_index(claim, metric)
+    check_curve(criterion, method)
+    claimed, target = _values(
+        claim, Reading("advantage") if criterion == "curve" else criterion, share
+    )
+    d_prime = strength * claimed_index(claim, criterion)
     refuting = None
     if strength > 1:
-        refuting = refuting_trials(claim, metric, method, confidence, power, d_prime)
-    elif metric == "curve":
+        refuting = refuting_trials(claim, criterion, method, confidence, power, d_prime)
+    elif criterion == "curve":
         remedy = "give for example 2, which half of the claimed noise amounts to"
         wanted = "above 1 to judge by the curve"
         raise validate.invalid_value("strength", strength, wanted, remedy)
     given = method, confidence, power, None, strength, d_prime
-    made = AuditPlan(metric, None, None, *given, trials=refuting, refuting=refuting, least=None)
-    if metric == "curve":
+    made = AuditPlan(criterion, None, None, *given, trials=refuting, refuting=refuting, least=None)
+    if criterion == "curve":
         return made
-    goal = AuditGoal(metric, target, d_prime, confidence)
+    goal = AuditGoal(criterion, target, d_prime, confidence)
     trials, least = fewest_trials(goal, method, power), least_trials(goal, power)
-    return replace(made, claimed=claimed, target=target, reach=share, trials=trials, least=least)
+    made = replace(made, claimed=claimed, target=target, fraction_of_claim=share)
+    return replace(made, trials=trials, least=least)
 
 
 def check_curve(metric: object, method: object) -> None:
@@ -200,10 +186,7 @@ def vacuous(claim: TradeOff, metric: Criterion) -> bool:
 
 
 def claimed_index(claim: TradeOff, metric: Criterion) -> float:
-    """The d′ of a Gaussian attacker who just keeps the claim, by the metric or by the whole curve.
-
-    The curve is looked at where both error rates are at least 1e-4.
-    """
+    """The d′ of a Gaussian attacker who just keeps the claim, where errors are 1e-4 or more."""
     if metric == "curve":
         return _index_below(claim, REACH)
     claimed = metric.value(claim)
@@ -238,8 +221,7 @@ def detectable(
 ) -> float | None:
     """The smallest d′ of an attacker who refutes a claim with this power; None where none does.
 
-    The arguments are those of `plan`, with the `trials` in each world. Of these, `lost` failed and
-    count against the attacker, which is known for "band" only.
+    Of the `trials` in each world `lost` failed and count against the attacker ("band" only).
     """
     goal = _refuting(claim, metric, confidence, STRONGEST)
 
@@ -266,27 +248,22 @@ def refuting_trials(
 
 
 def _refuting(claim: TradeOff, metric: Criterion, confidence: float, d_prime: float) -> AuditGoal:
-    """To show more than the claim allows."""
     if metric == "curve":  # judged at many places, so the bound must pass the claim somewhere
         return AuditGoal(Reading("d_prime"), _index_below(claim, DEEP), d_prime, confidence, claim)
     return AuditGoal(metric, above(metric.value(claim)), d_prime, confidence)
 
 
 def _unobjected(method: str, power: float) -> float:
-    """The share that must reach the goal of the audits to whose scores the method has no objection.
-
-    The Gaussian method's test objects to some Gaussian scores, and such an audit refutes nothing.
-    """
+    """The share that must reach the goal of those to whose scores the method has no objection."""
     return power / (1.0 - OBJECTION_LEVEL) if method == "gaussian" else power
 
 
 def largest_epsilon(trials: int, *, delta: float = 1e-5, confidence: float = 0.95) -> float:
-    """The largest ε that Clopper-Pearson can show with n trials a world.
+    """The largest ε that Clopper-Pearson can show with n trials a world: that of no error at all.
 
-    It is what an attacker who never errs shows: ln((1 - δ - p)/p), p = 1 - a^(1/n) the upper end of
-    an error rate after no error in n trials (Clopper and Pearson 1934), a = 1 - √(1 - α) the level
-    of each of two independent ends. The threshold must be fixed in advance; choosing it on some of
-    the trials leaves fewer to count. `epsilon_limit` is the limit of any method.
+    ln((1 - δ - p)/p), p = 1 - a^(1/n) the upper end of an error rate after no error in n trials
+    (Clopper and Pearson 1934), a = 1 - √(1 - α) the level of each of two independent ends. The
+    threshold must be fixed in advance; choosing it on some of the trials leaves fewer to count.
     """
     count, below, alpha = _checked(trials, delta, confidence)
     error = -math.expm1(math.log(each_of_two(alpha)) / count)
@@ -310,7 +287,6 @@ def epsilon_limit(trials: int, *, delta: float = 1e-5, confidence: float = 0.95)
 
 
 def _checked(trials: int, delta: float, confidence: float) -> tuple[int, float, float]:
-    """The number of trials, δ, and α."""
     count = validate.whole("trials", trials)
     below = validate.below_one("delta", delta, example="1e-5")
     return count, below, 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
@@ -319,7 +295,7 @@ def _checked(trials: int, delta: float, confidence: float) -> tuple[int, float, 
 def best_possible(
     trials: int,
     claim: TradeOff,
-    reach: float = 0.85,
+    fraction_of_claim: float = 0.85,
     confidence: float = 0.95,
     *,
     metric: Reading | None = None,
@@ -339,7 +315,8 @@ def best_possible(
     For a claim of another shape this is the limit for the Gaussian one with the same value.
     """
     count, reading = validate.whole("trials", trials), metric or Reading("epsilon")
-    claimed, target = _values(claim, reading, validate.inner_probability("reach", reach))
+    share = validate.inner_probability("fraction_of_claim", fraction_of_claim)
+    claimed, target = _values(claim, reading, share)
     gap = gaussian_index(reading, claimed) - gaussian_index(reading, target)
     quantile = float(scipy.special.ndtri(_level("confidence", confidence)))
     return float(scipy.special.ndtr(math.sqrt(count / 2) * gap - quantile))

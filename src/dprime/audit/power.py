@@ -1,10 +1,9 @@
 """How likely a lower bound reaches a goal: the chance of each method, before any trial is run.
 
 Scores are taken to be Gaussian in both worlds, `d_prime` standard deviations apart. Then the t
-statistic of the Gaussian method has a known law, and the chance is computed. The other estimators
-are simulated: what they look at (counts of errors at ranks, or at a threshold that Clopper-Pearson
-chooses on held-out trials) is drawn, many times and with a fixed seed, by its own law. No score is
-drawn, so a billion trials cost no more than a hundred.
+statistic of the Gaussian method has a known law. Of the other estimators what they look at (counts
+of errors at ranks, or at a threshold that Clopper-Pearson chooses) is drawn, many times and with a
+fixed seed, by its own law: a billion trials cost no more than a hundred.
 """
 
 from __future__ import annotations
@@ -28,20 +27,13 @@ from dprime.shapes import Point, Polygon
 CHOICES, COUNTS, BANDS = 100, 8, 500
 """How often the choice of a threshold is drawn, the errors that are counted at each, and a band."""
 
-MOST_TRIALS = 10**9
-"""More trials a world than this count as too many."""
-
-PRECISE = 1.05
-"""Numbers that rest on drawn thresholds are found up to this factor, and rounded up."""
+MOST_TRIALS = 10**9  # more trials a world than this count as too many
+PRECISE = 1.05  # numbers that rest on drawn thresholds are found up to this factor, and rounded up
 
 
 @dataclass(frozen=True)
 class AuditGoal:
-    """What a bound should reach, and what is true: a Gaussian curve of this d′.
-
-    With a `claim`, some point of the bound should lie above that curve; a Gaussian bound does where
-    its d′ reaches the target.
-    """
+    """What a bound should reach (the target, or a point above a claim), and the true d′."""
 
     metric: Reading
     target: float
@@ -51,18 +43,15 @@ class AuditGoal:
 
     @property
     def index(self) -> float:
-        """The d′ of the target."""
         return self.target if self.claim is not None else gaussian_index(self.metric, self.target)
 
     @property
     def reachable(self) -> bool:
-        """Whether the truth lies above the target."""
         if self.claim is not None:
             return self.d_prime > self.target
         return self.metric.value(TradeOff.gaussian(self.d_prime)) > self.target
 
     def reached(self, points: Iterable[Point]) -> bool:
-        """Whether the curve through these points has the target."""
         curve = LowerCurve(Polygon.from_points(points), 1.0, "points")
         return self.metric.value(curve) >= self.target
 
@@ -91,10 +80,7 @@ def least_trials(goal: AuditGoal, power: float) -> int | None:
 
 
 def fewest_trials(goal: AuditGoal, method: str, power: float) -> int | None:
-    """The trials a world with which a method reaches the goal so often.
-
-    Chances that are drawn give them up to a factor, rounded up to two digits: no more are known.
-    """
+    """The trials a world with which a method reaches the goal so often, drawn ones rounded up."""
     if power >= 1 or not goal.reachable:
         return None
     exact = method == "gaussian"
@@ -115,10 +101,7 @@ def fewest_trials(goal: AuditGoal, method: str, power: float) -> int | None:
 
 
 def chance(goal: AuditGoal, method: str, trials: int, lost: int = 0) -> float:
-    """The chance that a method's bound reaches the goal with so many trials in each world.
-
-    The band's is known too where some of them were lost and count against the attacker.
-    """
+    """The chance that a method's bound reaches the goal; `lost` trials are known to the band's."""
     return CHANCES[method](goal, trials, lost)
 
 
@@ -214,11 +197,7 @@ def drawn(
 
 
 def _counts(
-    known: Array,
-    ranks: NDArray[np.int64],
-    trials: int,
-    points: Array,
-    rng: np.random.Generator,
+    known: Array, ranks: NDArray[np.int64], trials: int, points: Array, rng: np.random.Generator
 ) -> Array:
     """How many of `trials` uniform numbers lie below each point, given those at the ranks.
 

@@ -34,25 +34,16 @@ from dprime.text import round_down, round_up
 
 Floats = NDArray[np.float64]
 
-GROUPS = (2, 5, 10, 11, 20)
-"""Group sizes for which a belief is given; 11 is the smallest that is common in health data."""
-
-EXCEEDED = 1e-3
-"""How often the belief of a group's table may be exceeded."""
-
-ROUNDING = 1e-9
-"""A lower curve within this of the claim, relatively, is not above it."""
-
+GROUPS = (2, 5, 10, 11, 20)  # of which a belief is given; 11 is common in health data
+EXCEEDED = 1e-3  # how often the belief of a group's table may be exceeded
+ROUNDING = 1e-9  # a lower curve within this of the claim, relatively, is not above it
 CURVE_TITLE = "TPR where the attacker did best against the claim"
 """What a verdict by the whole curve looks at."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A metric, or "curve": what was reached at least, and what the claim allows at most.
-
-    `reached` is None where it is infinite, `allowed` where the claim sets no limit.
-    """
+    """What was reached at least (None: ∞), and what the claim allows at most (None: no limit)."""
 
     name: str
     title: str
@@ -62,13 +53,11 @@ class Measured:
 
     @staticmethod
     def of(reading: Reading, reached: float, allowed: float) -> Measured:
-        """Both numbers of a reading."""
         ends = to_json((reached, allowed))
         return Measured(reading.name, reading.title, dict(reading.conditions), *ends)
 
     @property
     def shown(self) -> tuple[str, str]:
-        """Both numbers, rounded to the safe side."""
         reached = "inf" if self.reached is None else round_down(self.reached)
         return reached, "any" if self.allowed is None else round_up(self.allowed)
 
@@ -87,10 +76,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Group:
-    """What an observer who knows that one of a group is in the data may come to believe.
-
-    From a belief of 1/size, `belief` is exceeded with probability `exceeded` at most.
-    """
+    """What an observer who knows that one of a group is in the data may come to believe."""
 
     size: int
     belief: float
@@ -103,17 +89,12 @@ class Group:
 
     @property
     def equivalent(self) -> float:
-        """The size of a group in which a blind guess is as good."""
         return 1.0 / self.belief
 
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """The scores of both worlds, and what the DI adversary kept of its trials.
-
-    At each step [trial, step] that is its log ratio and the local sensitivity; `in_world` says the
-    worlds of these rows.
-    """
+    """The scores of both worlds, and what the DI adversary kept at each step [trial, step]."""
 
     in_scores: Floats
     out_scores: Floats
@@ -123,7 +104,6 @@ class Trials:
 
     @staticmethod
     def of(arrays: Arrays) -> Trials:
-        """The trials of a run; models that diverged have no belief."""
         inside, scores = arrays["in_world"].astype(bool), arrays["score"]
         if "log_ratio" not in arrays:
             return Trials(scores[inside], scores[~inside], inside)
@@ -137,13 +117,11 @@ class AuditRecord:
     """A concluded audit.
 
     Attributes:
-        sentence: the verdict, and how many trials it rests on.
         caveats: what the training and the scores show that the verdict does not say.
         rows: each metric with what was reached and what is allowed; the first one decides. The
             others are read off the band, whose bounds hold together.
         bounds: ε by each method. The first was named before the trials; none of the others decides.
-        proved: the ε at the configured δ that the accountant certifies for this training; None
-            where it knows none.
+        proved: the ε at the configured δ that the accountant certifies for this training, if any.
         about: what the adversary crafted.
         attacked: data, number of records, adjacency, recipe, trainer, and what the adversary sees.
         trials: of either world, counted, diverged.
@@ -151,7 +129,6 @@ class AuditRecord:
         identifiability: Bernau et al.'s numbers, for their adversary.
         events: what went wrong with blocks on the way, most of which were played again.
         lower: the lower curves by method, as (fpr, tpr).
-        played: scores and beliefs of all trials.
         other_runs: that put the same claim and the same training to the test.
     """
 
@@ -179,7 +156,6 @@ class AuditRecord:
     other_runs: tuple[AuditRecord, ...] = field(default=(), metadata=NOT_KEPT)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows, made by a module that only a notebook needs."""
         return str(load("show.notebook", "audit_html")(self))
 
     def to_dict(self) -> dict[str, Any]:
@@ -206,7 +182,6 @@ class AuditRecord:
 
     @property
     def method(self) -> LowerBound:
-        """The bound that the verdict rests on."""
         return self.bounds[0]
 
     @property
@@ -216,7 +191,6 @@ class AuditRecord:
 
     @property
     def deciding(self) -> Measured:
-        """What the verdict rests on."""
         first = self.rows[0]
         if self.config.criterion != "curve":
             return first
@@ -224,7 +198,6 @@ class AuditRecord:
 
     @property
     def decided_at(self) -> float | None:
-        """The false-positive rate at which the curves were compared, where there is one."""
         return self.verdict.metric.conditions.get("fpr")
 
     @property
@@ -314,7 +287,6 @@ def _in_tuples(value: Any) -> Any:
 
 
 def _concluded(run: Run) -> dict[str, Any]:
-    """The run's result; refused where there is none, or one of an earlier version."""
     kept, words = run.result, words_of(run)
     if kept is not None and "rows" in kept:
         return kept

@@ -1,12 +1,13 @@
 """The scores of an audit's trials, checked, and the one rule that turns them into answers.
 
-The attacker says "member" where a score lies strictly above the threshold. The rule is the same for
-every method, so ties need no luck: a score equal to the threshold always means "not a member".
+The attacker says "member" where a score lies strictly above the threshold: ties need no luck.
 """
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,24 +30,19 @@ class Scores:
 
     @staticmethod
     def checked(in_scores: ArrayLike, out_scores: ArrayLike) -> Scores:
-        """The scores of both worlds, or one sentence about what is wrong with them."""
         return Scores(_checked("in_scores", in_scores), _checked("out_scores", out_scores))
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many trials world `in` and world `out` have."""
         return len(self.inside), len(self.outside)
 
     def false_positives(self, threshold: float) -> int:
-        """Trials of world `out` that are called members."""
         return int((self.outside > threshold).sum())
 
     def false_negatives(self, threshold: float) -> int:
-        """Trials of world `in` that are not."""
         return int((self.inside <= threshold).sum())
 
     def sorted(self) -> Scores:
-        """Both worlds in ascending order."""
         return Scores(np.sort(self.inside), np.sort(self.outside))
 
     def mirrored(self) -> Scores:
@@ -54,11 +50,7 @@ class Scores:
         return Scores(-self.outside, -self.inside)
 
     def turned(self) -> Scores:
-        """The same trials for an attacker who reads a low score as "member".
-
-        An infinite score stands for a trial that failed or diverged; it counts against this
-        attacker too.
-        """
+        """The same where low scores mean "member"; what failed (∞) still counts against it."""
         return Scores(
             np.where(np.isinf(self.inside), -np.inf, -self.inside),
             np.where(np.isinf(self.outside), np.inf, -self.outside),
@@ -81,7 +73,6 @@ class Scores:
 
 
 def _checked(name: str, scores: ArrayLike) -> Array:
-    """One row of real numbers, at least two, none of them NaN."""
     row = arrays.numbers(name, scores).astype(np.float64)
     if row.ndim != 1 or len(row) < 2:
         shown, wanted = f"of shape {row.shape}", "a row of two or more numbers"
@@ -91,3 +82,31 @@ def _checked(name: str, scores: ArrayLike) -> Array:
         remedy = "say what a trial without a score means, such as -inf for not a member"
         raise validate.invalid_input(name, f"NaN in {missing} of {len(row)}", "free of NaN", remedy)
     return row
+
+
+WORLDS = {"in": "in", "out": "out", "1": "in", "0": "out"}
+"""What a file may call the worlds."""
+
+
+def read_scores(path: Path) -> tuple[list[float], list[float]]:
+    """The scores of world `in` and of world `out` in a CSV file with a header."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as lines:
+            reader = csv.DictReader(lines)
+            columns = list(reader.fieldnames or ())
+            rows = [(reader.line_num, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        wanted = f"a CSV file to read ({error})"
+        raise validate.invalid_value("scores", str(path), wanted, "give its path") from None
+    if not {"score", "world"} <= set(columns):
+        shown = f"one with {', '.join(columns) or 'nothing'}"
+        remedy = "give a header with score and world, and in or out as the world"
+        wanted = "a CSV file with the columns score and world"
+        raise validate.invalid_input("scores", shown, wanted, remedy)
+    found: dict[str, list[float]] = {"in": [], "out": []}
+    for number, row in rows:
+        world = (row["world"] or "").strip().lower()
+        validate.one_of(f"world in line {number}", world, tuple(WORLDS))
+        score = validate.parse(f"score in line {number}", row["score"] or "")
+        found[WORLDS[world]].append(score)
+    return found["in"], found["out"]

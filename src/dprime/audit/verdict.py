@@ -20,11 +20,8 @@ from dprime.text import round_down, round_up
 
 Outcome = Literal["refuted", "not refuted", "inconclusive"]
 
-NEARLY_ALL = 6.0
-"""Φ(6) = 1 - 1e-9: no curve lies above a claim that allows this TPR by more than rounding."""
-
-TIED = 1e-7
-"""Distances in standard deviations that differ by less are the same: Φ⁻¹ rounds so near 6."""
+NEARLY_ALL = 6.0  # Φ(6) = 1 - 1e-9: only rounding lies above a claim that allows this TPR
+TIED = 1e-7  # distances in σ that differ by less are the same: Φ⁻¹ rounds so near 6
 
 
 @dataclass(frozen=True)
@@ -36,14 +33,10 @@ class Verdict:
             confidence; "inconclusive" where the bound may not refute, or where the power to notice
             an attacker of twice the d′ of a Gaussian one who keeps the claim was below 80 %; else
             "not refuted", which proves nothing.
-        reached: the lower bound, with its confidence.
-        allowed: the most that the claim allows.
-        metric: what was compared; for the curve, the TPR at the FPR where the two curves differ
-            most.
+        metric: what was compared; for the curve, the TPR at the FPR where both curves differ most.
         detects: d′ of the weakest attacker that this audit would have noticed with a power of 80 %,
             Gaussian scores assumed; None where there is none, or where the bound may not refute.
-        trials: in each world that would notice twice the d′ of a Gaussian attacker who keeps the
-            claim with that power; only where the outcome is "inconclusive" for want of trials.
+        trials: in each world that would notice twice that d′; only where there were too few.
         power_known: whether it is known what this audit would have noticed.
     """
 
@@ -59,7 +52,6 @@ class Verdict:
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim is refuted."""
         return self.outcome == "refuted"
 
 
@@ -109,7 +101,6 @@ class _Outcome(NamedTuple):
 def _not_refuted(
     bound: LowerBound, claim: TradeOff, metric: planner.Criterion, exceeded: bool
 ) -> _Outcome:
-    """What an audit that refutes nothing would have noticed, and what follows for its outcome."""
     # The power of a method is known with its default options; with lost trials only the band's is.
     known = bound.usual and bound.method in METHODS and (bound.method == "band" or not bound.lost)
     why = None
@@ -175,10 +166,9 @@ def _by(metric: object, bound: LowerBound, claim: TradeOff) -> Reading:
 def _worst_place(curve: LowerCurve, claim: TradeOff) -> float:
     """The FPR where the lower curve is highest above the claimed one, or closest below it.
 
-    Distances are in standard deviations, Φ⁻¹(TPR): in rates, both ends would be close.
-    A lower polygon lies below a concave claim where its vertices do. A Gaussian one is looked at
-    closely enough to see what matters: what it misses does not refute the claim. Of places that
-    are equally far, as two Gaussian curves are everywhere, the one nearest to ½ tells most.
+    Distances are in standard deviations, Φ⁻¹(TPR): in rates, both ends would be close. A lower
+    polygon lies below a concave claim where its vertices do. Of places that are equally far, as two
+    Gaussian curves are everywhere, the one nearest to ½ tells most.
     """
     places = np.asarray(scipy.special.ndtr(np.linspace(-NEARLY_ALL, NEARLY_ALL, 321)))
     if isinstance(curve.shape, Polygon):
@@ -196,7 +186,6 @@ def _worst_place(curve: LowerCurve, claim: TradeOff) -> float:
 
 
 def _why_not(bound: LowerBound) -> str:
-    """Why a bound may not refute a claim."""
     if bound.objection is not None:
         return bound.objection
     remedy = ""

@@ -1,4 +1,4 @@
-"""The words of an audit: their checks, their help on the command line, and files of them.
+"""The words of an audit: options with their checks, and files of them.
 
 A TOML file describes one audit, or several and what they have in common:
 
@@ -16,20 +16,19 @@ claim.epsilon = 2.0     # instead of 4
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dprime import validate
+from dprime import options, validate
 from dprime.audit.estimators import FOR_TRIALS
 from dprime.audit.estimators.base import ASSUMABLE
-from dprime.audit.lower import USUAL_METHOD
 from dprime.mechanisms import ADJACENCIES
-from dprime.metrics import OBSERVED
+from dprime.metrics import CONDITIONS, OBSERVED
+from dprime.option import Option
 from dprime.parameters import Check, one_of
 from dprime.runs.run import Run
 from dprime.seeds import check_seed
@@ -56,15 +55,10 @@ ADVERSARIES: Mapping[str, tuple[str, ...]] = {
 
 
 class Word(NamedTuple):
-    """A word with its check; `help` makes it an option, whose text is read as `kind`.
+    """An option of an audit, and the check of its value."""
 
-    A `table` is the one in which the word stands in a file.
-    """
-
+    option: Option
     check: Check
-    help: str = ""
-    kind: type = str
-    table: str = ""
 
 
 def _text(name: str, value: object) -> str:
@@ -77,76 +71,77 @@ def _seed(_: str, value: object) -> int:
     return check_seed(value)
 
 
-_training = partial(Word, kind=float, table="training")
-_condition = partial(Word, validate.number, kind=float, table="conditions")
-_share = validate.inner_probability
+def _any(_: str, value: object) -> object:
+    return value  # the adversary checks its own options
 
-WORDS: Mapping[str, Word] = {
-    "adversary": Word(
-        _text,
-        f"Who attacks: {', '.join([*ADVERSARIES][:-1])} or {[*ADVERSARIES][-1]}; "
-        "malicious-dataset if not given.",
-    ),
-    "data": Word(_text, "The data set's name, e.g. digits, mnist."),
-    "data_dir": Word(_text, "The folder of the data sets' files."),
-    "records": Word(partial(validate.whole, least=2), "Use only the first N records.", int),
-    "record": Word(partial(validate.whole, least=0), "The index of the attacked record.", int),
-    "model": Word(_text, "linear, dense-64-32, conv-16-32 or module:function."),
-    "trainer": Word(_text, "Your own training function, module:function."),
-    "epsilon": Word(
-        validate.at_least_zero, "The claim, at --delta; the noise is chosen for it.", float, "claim"
-    ),
-    "delta": Word(validate.below_one, "δ at which ε is read [1e-5].", float),
-    "adjacency": Word(
-        one_of(*ADJACENCIES),
-        "add-remove, zero-out or replace; replace for attribute, else add-remove for a trainer of "
-        "your own or with --expected-batch-size, zero-out without.",
-    ),
-    "noise_multiplier": _training(validate.at_least_zero, "Noise over the clipping norm."),
-    "sample_rate": _training(validate.rate, "Sampling rate."),
-    "expected_batch_size": _training(validate.positive, "Divisor of every sum, if it is public."),
-    "steps": _training(validate.whole, "Training steps.", kind=int),
-    "learning_rate": _training(validate.positive, "Learning rate."),
-    "clip_norm": _training(validate.positive, "C, the clipping norm."),
-    "sensitivity": _training(one_of("global", "local"), "global, or local (not DP).", kind=str),
-    "optimizer": _training(one_of("sgd", "adam")),
-    "momentum": _training(validate.below_one),
-    "loss": _training(one_of("cross-entropy", "squared-error", "binary-cross-entropy")),
-    "trials": Word(partial(validate.whole, least=2), "Trials in each world [1000].", int),
-    "block": Word(validate.whole, "Trials that are stored together.", int),
-    "metric": Word(
-        one_of(*OBSERVED, "curve"),
-        f"What decides: {', '.join(OBSERVED)} or curve; the whole curve if not given.",
-    ),
-    "fpr": _condition("For --metric tpr."),
-    "prior": _condition("For --metric precision or success."),
-    "min_tpr": _condition("For --metric precision."),
-    "method": Word(
-        one_of(*FOR_TRIALS),
-        f"Of the lower bound: {', '.join(FOR_TRIALS)}; {USUAL_METHOD} if not given.",
-    ),
-    "confidence": Word(_share, "Of the lower bound [0.95].", float),
-    "assume": Word(one_of(*ASSUMABLE), "Accept an assumption that the method rests on: gaussian."),
-    "belief": Word(_share, "For di: the belief that counts [0.9].", float),
-    "belief_prior": Word(_share, "For di: belief before looking [0.5].", float),
-    "seed": Word(_seed, "Random seed of the whole audit; not for a model that you release.", int),
-    "device": Word(_text, "cpu or cuda."),
-    "memory": Word(validate.positive, "GB that training may take [2].", float),
-}
+
+def _one_of(option: Option, *choices: str) -> Word:
+    """One of the option's choices, or of these."""
+    listed = option.here(choices=choices or option.choices)
+    return Word(listed, one_of(*listed.choices))
+
+
+_share = validate.inner_probability
+_ADJACENCY = options.ADJACENCY.here(
+    note="Default: replace for attribute, add-remove with --trainer or --expected-batch-size, else "
+    "zero-out."
+)
+_EVERY = (
+    Word(options.ADVERSARY.here(choices=(*ADVERSARIES,)), _text),
+    Word(options.DATA, _text),
+    Word(options.DATA_DIR, _text),
+    Word(options.MAX_RECORDS, partial(validate.whole, least=2)),
+    Word(options.RECORD, partial(validate.whole, least=0)),
+    Word(options.MODEL, _text),
+    Word(options.TRAINER, _text),
+    Word(options.EPSILON, validate.at_least_zero),
+    Word(options.DELTA, validate.below_one),
+    _one_of(_ADJACENCY, *ADJACENCIES),
+    Word(options.NOISE_MULTIPLIER, validate.at_least_zero),
+    Word(options.SAMPLE_RATE, validate.rate),
+    Word(options.EXPECTED_BATCH_SIZE, validate.positive),
+    Word(options.STEPS, validate.whole),
+    Word(options.LEARNING_RATE, validate.positive),
+    Word(options.CLIP_NORM, validate.positive),
+    _one_of(options.SENSITIVITY),
+    _one_of(options.OPTIMIZER),
+    Word(options.MOMENTUM, validate.below_one),
+    _one_of(options.LOSS),
+    Word(options.TRIALS, partial(validate.whole, least=2)),
+    Word(options.BLOCK, validate.whole),
+    _one_of(options.METRIC, *OBSERVED, "curve"),
+    *(Word(each, validate.number) for each in CONDITIONS if each.table == "conditions"),
+    _one_of(options.METHOD, *FOR_TRIALS),
+    Word(options.CONFIDENCE, _share),
+    _one_of(options.ASSUME, *ASSUMABLE),
+    Word(options.BELIEF_LEVEL, _share),
+    Word(options.BELIEF_PRIOR, _share),
+    Word(options.COLUMNS, _any),
+    Word(options.VALUES, _any),
+    Word(options.SEED, _seed),
+    Word(options.DEVICE, _text),
+    Word(options.MEMORY, validate.positive),
+)
+WORDS: Mapping[str, Word] = {word.option.name: word for word in _EVERY}
 """Every word but those that are tables, in the order of the command's help."""
 
+OF_NOISE = tuple(option.name for option in options.MECHANISM)
 
-def check_names(name: str, given: Any, known: Iterable[str] | None = None) -> None:
-    """Refuse what is no table, and what is not known, with the name that was likely meant."""
-    if not isinstance(given, Mapping):  # a file may hold anything
-        remedy = "give names and values"
-        raise validate.invalid_value(name, given, "a table of names and values", remedy)
-    known = tuple(given if known is None else known)
-    for one in given:
-        if one not in known:
-            near = difflib.get_close_matches(one, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}."
-            raise validate.InputError(f"{name} must be known names, but it is {one!r}: {hint}")
+
+def in_tables(given: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
+    """Options as a file has them; of a function of the user's `own`, the noise is the claim's."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        claimed = own and name in OF_NOISE and "epsilon" not in given
+        table = "claim" if claimed else WORDS[name].option.table
+        (found.setdefault(table, {}) if table else found)[name] = value
+    return found
+
+
+def over_file(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file has, and over it the options that were given."""
+    own = bool("trainer" in given or values.get("trainer"))
+    return merged(values, in_tables(given, own=own))
 
 
 def words_in(path: str | Path) -> dict[str, Any]:

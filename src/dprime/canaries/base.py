@@ -30,7 +30,7 @@ from dprime.monitor.opacus_training import OpacusTraining
 from dprime.monitor.tails import without_tails
 from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import Array
-from dprime.seeds import fresh_seed
+from dprime.seeds import check_seed, fresh_seed
 
 COINS, PLACES, BATCHES, RECORDS = range(4)
 """What randomness is drawn for: each purpose has a stream of its own."""
@@ -57,7 +57,7 @@ class Canaries(Watcher):
             remedy = "fewer show nothing; give for example 1000"
             raise validate.invalid_value("count", count, f"at least {FEWEST}", remedy)
         self.confidence = validate.inner_probability("confidence", confidence, example=0.95)
-        self._seed = fresh_seed() if seed is None else _seed(seed)
+        self._seed = fresh_seed() if seed is None else check_seed(seed)
         self._steps = 0
         self._lost = 0
         self._training: OpacusTraining | None = None
@@ -117,18 +117,12 @@ class Canaries(Watcher):
         if claim is None:
             claim = self._certified()
         if claim is None:
-            claim = self._recorded()
-            notes += self._unlike_recorded()
+            claim, missing = self._recorded()
+            notes += missing
         return one_run(
-            self._scores(),
-            self._inside,
-            claim,
-            delta=delta,
-            confidence=self.confidence,
-            canaries=self.name,
-            steps=self._steps,
-            notes=tuple(notes),
-        )
+            self._scores(), self._inside, claim, delta=delta, confidence=self.confidence,
+            canaries=self.name, steps=self._steps, notes=tuple(notes),
+        )  # fmt: skip
 
     def report(self) -> str:
         """The result's lines; empty before the first step."""
@@ -145,30 +139,16 @@ class Canaries(Watcher):
             return None
         return mechanism.curve(PUBLIC_SIZE)
 
-    @property
-    def _history(self) -> list[tuple[float, float, int]]:
-        """(noise, rate, steps) as Opacus' accountant recorded them."""
+    def _recorded(self) -> tuple[TradeOff | None, list[str]]:
+        """The curve of what Opacus' accountant recorded; or none, and why it is no claim."""
         assert self._training is not None
-        return list(self._training.privacy_engine.accountant.history)
-
-    @property
-    def _recorded_steps(self) -> int:
-        return sum(steps for _, _, steps in self._history)
-
-    def _recorded(self) -> TradeOff | None:
-        """The curve of what was recorded; None for other steps than were seen, or without noise."""
-        history = self._history
-        if self._recorded_steps != self._steps or min(noise for noise, _, _ in history) <= 0:
-            return None
-        return from_opacus_history(history).curve(PUBLIC_SIZE)
-
-    def _unlike_recorded(self) -> list[str]:
-        """Why the accountant's record is no claim about what the canaries saw."""
-        recorded = self._recorded_steps
+        history = list(self._training.privacy_engine.accountant.history)
+        recorded = sum(steps for _, _, steps in history)
         if recorded == self._steps:
-            return []
+            noisy = min(noise for noise, _, _ in history) > 0
+            return (from_opacus_history(history).curve(PUBLIC_SIZE) if noisy else None), []
         missing = "the accountant's state" if recorded < self._steps else "the monitor's state"
-        return [
+        return None, [
             f"No verdict: Opacus' accountant has recorded {recorded:,} steps, and the canaries saw "
             f"{self._steps:,}. Where the training was resumed, load {missing} too; or ask for "
             "result(claim=monitor.curve())."
@@ -194,12 +174,9 @@ class Canaries(Watcher):
         weights is not held by the certificate.
         """
         return {
-            "kind": self.name,
-            "count": self.count,
-            "seed": self._seed,
-            "steps": self._steps,
+            "kind": self.name, "count": self.count, "seed": self._seed, "steps": self._steps,
             "lost": self._lost,
-        }
+        }  # fmt: skip
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what was saved, with the same coins."""
@@ -216,11 +193,3 @@ class Canaries(Watcher):
 def saved(array: Array) -> Tensor:
     """An array as a checkpoint keeps it."""
     return torch.from_numpy(array.copy())
-
-
-def _seed(seed: object) -> int:
-    if isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0:
-        return seed
-    raise validate.invalid_value(
-        "seed", seed, "a whole number, 0 or more", "leave it out for a secret"
-    )

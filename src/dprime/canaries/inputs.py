@@ -28,7 +28,6 @@ The state tells the coins: whoever knows them before the end can spoil the audit
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self, final
@@ -43,8 +42,9 @@ from dprime import validate
 from dprime.canaries.base import PLACES, RECORDS, Canaries, saved
 from dprime.canaries.gradients import log_ratio
 from dprime.canaries.weight_index import WeightIndex
-from dprime.monitor.opacus_training import OpacusTraining
+from dprime.monitor.opacus_training import OpacusTraining, own_criterion
 from dprime.privacy_loss import Array
+from dprime.train.hookless import without_hooks
 
 MOST_NUMBERS = 2**24
 """Gradients of canaries are made for at most so many numbers at a time (64 MiB)."""
@@ -68,8 +68,8 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 class InputCanaries(Canaries):
     """An audit in one run by records that are mixed into the data.
 
-    Make the data loader from `mixed(dataset)`, then call make_private as ever. The data set grows
-    by `count` places, whether their canaries are in or out, so rate and steps tell no coin.
+    Make the data loader from `with_canaries(dataset)`, then call make_private as ever. The data set
+    grows by `count` places, whether their canaries are in or out, so rate and steps tell no coin.
 
     Args:
         records: [canary, ...], far from the data, but not made from them: see `crafted`.
@@ -96,8 +96,8 @@ class InputCanaries(Canaries):
     ) -> None:
         super().__init__(len(records), seed=seed, confidence=confidence)
         if len(labels) != len(records):
-            remedy = "give one label for each"
-            raise validate.invalid_value("labels", len(labels), f"{len(records)} of them", remedy)
+            wanted = f"{len(records)} of them"
+            raise validate.invalid_value("labels", len(labels), wanted, "give one label for each")
         self.records, self.labels = records, labels
         self.every = validate.whole("every", every, example=5)
         self._loss = loss
@@ -136,7 +136,7 @@ class InputCanaries(Canaries):
         >>> from torch.utils.data import TensorDataset
         >>> data = TensorDataset(torch.rand(30, 4), torch.arange(30) % 3)
         >>> canaries = InputCanaries.crafted(data, 60, classes=3, seed=1)
-        >>> float(canaries.records[0].norm()), len(canaries.mixed(data))
+        >>> float(canaries.records[0].norm()), len(canaries.with_canaries(data))
         (20.0, 90)
         """
         count = validate.whole("count", count, example=500)
@@ -154,7 +154,7 @@ class InputCanaries(Canaries):
         made.labels = drawn.to(label.dtype).view(count, *label.shape)
         return made
 
-    def mixed(self, dataset: Any) -> Dataset[Any]:
+    def with_canaries(self, dataset: Any) -> Dataset[Any]:
         """The data set with a place for every canary; make the loader of the training from it.
 
         Where a place is drawn whose canary is out, the batch is one record shorter. Test and
@@ -169,15 +169,14 @@ class InputCanaries(Canaries):
         super().start(training)
         if self._mixed is None or training.data_loader.dataset is not self._mixed:
             raise validate.invalid_input(
-                "data_loader", "over another data set", "over the canaries' mixed(dataset)",
+                "data_loader", "over another data set", "over the canaries' with_canaries(dataset)",
                 "make the DataLoader from it, then call make_private",
             )  # fmt: skip
         if self._loss is None:
-            criterion = getattr(training.criterion, "criterion", training.criterion)
-            if criterion is None:
+            self._loss = own_criterion(training.criterion)
+            if self._loss is None:
                 remedy = "give it to the monitor as criterion, or to the canaries as loss"
                 raise validate.invalid_input("loss", "missing", "given for input canaries", remedy)
-            self._loss = criterion
         self._bare = without_hooks(training.module).eval()
         names = {id(p): name for name, p in training.module.named_parameters()}
         self._names = [names[id(p)] for p in training.parameters()]
@@ -212,21 +211,17 @@ class InputCanaries(Canaries):
         """[canary, chosen weight]: gradients at the weights as they are, of length 1 or 0."""
         weights = {n: p.detach() for n, p in zip(self._names, training.parameters(), strict=True)}
         gradients = func.vmap(func.grad(self._loss_of_one), in_dims=(None, 0, 0))
-        rows, lengths = [], []
-        for records, labels in self._chunks(
-            max(1, MOST_NUMBERS // training.size), training.device()
-        ):
-            found = gradients(weights, records, labels)
+        rows, lengths, device = [], [], training.device()
+        at_once = max(1, MOST_NUMBERS // training.size)
+        chunks = zip(self.records.split(at_once), self.labels.split(at_once), strict=True)
+        for records, labels in chunks:
+            found = gradients(weights, records.to(device), labels.to(device))
             parts = [found[name].flatten(1) for name in self._names]
             rows.append(self._places.read(parts))
             lengths.append(torch.stack([part.norm(dim=1) for part in parts]).norm(dim=0))
         if self._norm is None:
             self._norm = float(torch.cat(lengths).median())
         return nn.functional.normalize(torch.cat(rows)).nan_to_num(0.0, 0.0, 0.0)
-
-    def _chunks(self, at_once: int, device: torch.device) -> list[tuple[Tensor, Tensor]]:
-        pairs = zip(self.records.split(at_once), self.labels.split(at_once), strict=True)
-        return [(records.to(device), labels.to(device)) for records, labels in pairs]
 
     def _loss_of_one(self, weights: dict[str, Tensor], record: Tensor, label: Tensor) -> Tensor:
         assert self._loss is not None
@@ -292,22 +287,6 @@ class DatasetWithCanaries(Dataset[Any]):
         label = self.labels[index - own]
         as_own = isinstance(self.without_canaries[0][1], Tensor)
         return self.records[index - own], label if as_own else label.item()
-
-
-def without_hooks(module: nn.Module, known: dict[int, nn.Module] | None = None) -> nn.Module:
-    """The same module with the same weights, but without anybody's hooks."""
-    known = {} if known is None else known
-    if id(module) not in known:
-        bare = copy.copy(module)
-        known[id(module)] = bare
-        state = vars(bare)
-        for name in [name for name in state if name.endswith("hooks") and name.startswith("_")]:
-            state[name] = type(state[name])()
-        state["_parameters"], state["_buffers"] = dict(bare._parameters), dict(bare._buffers)
-        state["_modules"] = {
-            name: child and without_hooks(child, known) for name, child in bare._modules.items()
-        }
-    return known[id(module)]
 
 
 def _record_of(pair: Any) -> Tensor:

@@ -33,6 +33,7 @@ reach, at 0.95 of the level.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -49,8 +50,11 @@ from dprime.audit.estimators.one_run import (
     LARGEST_EPSILON,
     Guessed,
     exact_p_value,
+    last_rejected,
     least_total,
+    right_above,
 )
+from dprime.audit.scores import Scores
 from dprime.curve import TradeOff
 from dprime.privacy_loss import Array
 from dprime.text import given, round_down, round_up
@@ -68,19 +72,6 @@ Outcome = Literal["refuted", "not refuted", "inconclusive", "no claim"]
 
 
 @dataclass(frozen=True)
-class Counted:
-    """One score's guesses.
-
-    Attributes:
-        score: its name.
-        right: how many of the guesses were right.
-    """
-
-    score: str
-    right: int
-
-
-@dataclass(frozen=True)
 class OneRun:
     """What the canaries of one training show.
 
@@ -88,7 +79,7 @@ class OneRun:
         canaries: their kind.
         count: how many there were, in or out.
         guesses: how many were guessed to be in.
-        counted: for each score, how many of these guesses were right.
+        counted: by score, how many of these guesses were right.
         needed: the claim is refuted from this number of right guesses on; None where not even right
             guesses throughout would refute it, or no claim was tested.
         confidence: of the bound, and of the verdict.
@@ -105,7 +96,7 @@ class OneRun:
     canaries: str
     count: int
     guesses: int
-    counted: tuple[Counted, ...]
+    counted: Mapping[str, int]
     needed: int | None
     confidence: float
     delta: float
@@ -123,7 +114,7 @@ class OneRun:
     @property
     def right(self) -> int:
         """The right guesses of the better score."""
-        return max(counted.right for counted in self.counted)
+        return max(self.counted.values())
 
     @property
     def sentence(self) -> str:
@@ -150,11 +141,10 @@ class OneRun:
 
     def report(self) -> str:
         """Bound, verdict and notes, a line each."""
-        confidence = f"{100 * self.confidence:g} %"
         lines = [
             f"Audit in one run: {self.count:,} {self.canaries}, {self.steps:,} steps.",
-            f"At {confidence} confidence the ε at δ = {given(self.delta)} of this training is at "
-            f"least {round_down(self.bound)}.",
+            f"At {100 * self.confidence:g} % confidence the ε at δ = {given(self.delta)} of this "
+            f"training is at least {round_down(self.bound)}.",
             self.sentence,
             *self.notes,
         ]
@@ -162,26 +152,18 @@ class OneRun:
 
     def as_json(self) -> dict[str, object]:
         """Plain values; no canary's coin is among them."""
+        claimed = None
+        if self.claimed is not None:
+            value = self.claimed if np.isfinite(self.claimed) else None
+            claimed = {"value": value, "kind": "certified", "delta": self.delta}
         return {
-            "canaries": self.canaries,
-            "count": self.count,
-            "steps": self.steps,
-            "guesses": self.guesses,
-            "right": {counted.score: counted.right for counted in self.counted},
-            "needed": self.needed,
+            "canaries": self.canaries, "count": self.count, "steps": self.steps,
+            "guesses": self.guesses, "right": dict(self.counted), "needed": self.needed,
             "confidence": self.confidence,
             "epsilon": {"value": self.bound, "kind": "lower bound", "delta": self.delta},
-            "claimed_epsilon": None
-            if self.claimed is None
-            else {
-                "value": self.claimed if np.isfinite(self.claimed) else None,
-                "kind": "certified",
-                "delta": self.delta,
-            },
-            "verdict": self.verdict,
-            "sentence": self.sentence,
+            "claimed_epsilon": claimed, "verdict": self.verdict, "sentence": self.sentence,
             "notes": list(self.notes),
-        }
+        }  # fmt: skip
 
 
 def _up(epsilon: float | None) -> str:
@@ -231,30 +213,20 @@ def one_run(
     claim = None if claim is None else checked_claim(claim)
     level = AGREEING * (1.0 - confidence) / len(scores)  # Bonferroni over the scores
     guesses, needed = (count // 4, None) if claim is None else plan_guesses(claim, count, level)
-    counted = tuple(Counted(name, right_guesses(s, inside, guesses)) for name, s in scores.items())
-    right = max(c.right for c in counted)
+    counted = {name: right_guesses(score, inside, guesses) for name, score in scores.items()}
+    right = max(counted.values())
+    if claim is None:
+        verdict: Outcome = "no claim"
+    elif needed is None:
+        verdict = "inconclusive"
+    else:
+        verdict = "refuted" if right >= needed else "not refuted"
     return OneRun(
-        canaries=canaries,
-        count=count,
-        guesses=guesses,
-        counted=counted,
-        needed=needed,
-        confidence=confidence,
-        delta=delta,
+        canaries, count, guesses, counted, needed, confidence, delta,
         bound=lower_epsilon(_seen(count, guesses, right), delta, level),
         claimed=None if claim is None else claim.epsilon(delta),
-        verdict=_verdict(claim, needed, right),
-        steps=steps,
-        notes=notes,
-    )
-
-
-def _verdict(claim: TradeOff | None, needed: int | None, right: int) -> Outcome:
-    if claim is None:
-        return "no claim"
-    if needed is None:
-        return "inconclusive"
-    return "refuted" if right >= needed else "not refuted"
+        verdict=verdict, steps=steps, notes=notes,
+    )  # fmt: skip
 
 
 def _seen(count: int, guesses: int, right: int) -> Guessed:
@@ -271,31 +243,12 @@ def right_guesses(scores: Array, inside: NDArray[np.bool_], guesses: int) -> int
     """
     scores = np.where(np.isfinite(scores), scores, 0.0)
     last = np.partition(scores, len(scores) - guesses)[len(scores) - guesses]
-    above, tied = scores > last, scores == last
-    free = guesses - int(above.sum())
-    right = _reached_by_most(int(tied.sum()), int((tied & inside).sum()), free)
-    return int((above & inside).sum()) + right
-
-
-def _reached_by_most(tied: int, right: int, free: int) -> int:
-    """Right guesses that 95 % of the ways to guess `free` of the `tied` reach."""
-    ways = scipy.stats.hypergeom.pmf(np.arange(free + 1), tied, right, free)
-    return min(int(np.searchsorted(np.cumsum(ways), 1 - AGREEING)), free)
+    return right_above(Scores(scores[inside], scores[~inside]), last, guesses, 1 - AGREEING)
 
 
 def lower_epsilon(seen: Guessed, delta: float, level: float) -> float:
     """The largest ε that so many right guesses reject at a level; 0 where they reject none."""
-
-    def accepted(epsilon: float) -> bool:
-        return exact_p_value(seen, epsilon, delta) > level
-
-    if accepted(0.0):
-        return 0.0
-    low, high = 0.0, LARGEST_EPSILON
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (low, middle) if accepted(middle) else (middle, high)
-    return low
+    return last_rejected(lambda e: exact_p_value(seen, e, delta) <= level, LARGEST_EPSILON)
 
 
 @lru_cache(64)
@@ -333,11 +286,7 @@ def _needed(claim: TradeOff, count: int, guesses: int, level: float) -> int | No
 
     if not refutes(guesses):
         return None
-    low, high = 0, guesses
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if refutes(middle) else (middle, high)
-    return high
+    return bisect.bisect_left(range(guesses + 1), True, key=refutes)
 
 
 def _d_prime_for(right: int, guesses: int, count: int) -> float:

@@ -24,19 +24,21 @@ SAVED_ONLY = ("DP409",)
 """Codes that only a saved run can show."""
 
 
-def check(path: str | Path, *, records: int | None = None, delta: float | None = None) -> Report:
+def check(
+    path: str | Path, *, dataset_size: int | None = None, delta: float | None = None
+) -> Report:
     """Look for mistakes in a training script, a notebook or a saved run. Nothing is executed.
 
     Args:
         path: a Python script, a notebook, a description of a run in JSON, a checkpoint that Opacus
             saved, or the saved state of a monitor.
-        records: the number of training records, where the file does not tell it.
+        dataset_size: the number of training records, where the file does not tell it.
         delta: at which ε of a saved run is read, where the file does not tell it.
 
     """
     path = Path(path)
-    if records is not None:
-        records = validate.whole("records", records, example=60_000)
+    if dataset_size is not None:
+        dataset_size = validate.whole("dataset_size", dataset_size, example=60_000)
     if delta is not None:
         delta = validate.inner_probability("delta", delta, example="1e-5")
     content = _content(path)
@@ -44,18 +46,18 @@ def check(path: str | Path, *, records: int | None = None, delta: float | None =
         from dprime.check.saved import check_saved, read_saved  # noqa: PLC0415  it needs SciPy
 
         values = read_saved(path, content[:4])
-        return check_saved(str(path), values, records=records, delta=delta)
+        return check_saved(str(path), values, dataset_size=dataset_size, delta=delta)
     source = read_source(path, _text(path, content))
     if path.suffix not in SCRIPTS and not _is_script(source):
         raise validate.invalid_input(str(path), "a text of another kind", "a script", REMEDY)
-    return check_script(source, records=records)
+    return check_script(source, dataset_size=dataset_size)
 
 
-def check_script(source: Source, *, records: int | None = None) -> Report:
+def check_script(source: Source, *, dataset_size: int | None = None) -> Report:
     """Read a script and say which mistakes it shows."""
     try:
         script = Reader(source).read()
-        script.records = records
+        script.records = dataset_size
         found = {RULES[code]: list(RULES[code].find(script)) for code in RULES}
     except RecursionError:
         raise validate.invalid_input(
@@ -76,9 +78,9 @@ def check_script(source: Source, *, records: int | None = None) -> Report:
         path=source.path,
         kind="notebook" if source.cells else "script",
         findings=tuple(kept[key] for key in sorted(kept)),
-        set_aside=tuple(aside[key] for key in sorted(aside)),
-        unclear=tuple(dict.fromkeys(_unclear(script))),
-        looked_for=tuple(code for code in RULES if code not in SAVED_ONLY),
+        suppressed=tuple(aside[key] for key in sorted(aside)),
+        unresolved=tuple(dict.fromkeys(_unclear(script))),
+        rules_run=tuple(code for code in RULES if code not in SAVED_ONLY),
         monitored=any(f"{name}.".startswith("dprime.monitor.") for name in script.libraries),
     )
 

@@ -127,20 +127,20 @@ class Report:
 
     Attributes:
         kind: "script", "notebook" or "saved run".
-        set_aside: what was found, but named in a comment to be ignored.
+        suppressed: what was found, but named in a comment to be ignored.
         reading: the certified risk of a saved run, or what was missing for it.
-        unclear: what could not be followed, in sentences.
-        looked_for: the codes of the mistakes that this kind of file can show.
+        unresolved: what could not be followed, in sentences.
+        rules_run: the codes of the mistakes that this kind of file can show.
         monitored: whether dprime.monitor is attached already.
     """
 
     path: str
     kind: str
     findings: tuple[Finding, ...] = ()
-    set_aside: tuple[Finding, ...] = ()
+    suppressed: tuple[Finding, ...] = ()
     reading: Reading = field(default_factory=Reading)
-    unclear: tuple[str, ...] = ()
-    looked_for: tuple[str, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    rules_run: tuple[str, ...] = ()
     monitored: bool = False
 
     def count(self, severity: Severity) -> int:
@@ -158,12 +158,12 @@ class Report:
         if self.failed:
             said = [f"{', '.join(counts)}."]
         else:
-            known = sum(RULES[code].severity != "note" for code in self.looked_for)
+            known = sum(RULES[code].severity != "note" for code in self.rules_run)
             notes = f" ({counts[0]})" if counts else ""
             none = f"None of the {known} mistakes that are looked for in a {self.kind} was found"
             said = [f"{none}{notes}.", LIMITS, *(() if self.monitored else (NEXT,))]
-        if n := len(self.set_aside):
-            codes = ", ".join(sorted({finding.code for finding in self.set_aside}))
+        if n := len(self.suppressed):
+            codes = ", ".join(sorted({finding.code for finding in self.suppressed}))
             was = "was" if n == 1 else "were"
             said.append(f"{n} {_plural('finding', n)} {was} set aside by a comment ({codes}).")
         return " ".join(said)
@@ -176,11 +176,11 @@ class Report:
             "failed": self.failed,
             "counts": {name: self.count(name) for name in MEANINGS},
             "findings": [finding.as_json() for finding in self.findings],
-            "set_aside": [finding.as_json() for finding in self.set_aside],
+            "suppressed": [finding.as_json() for finding in self.suppressed],
             "risks": [risk.as_json() for risk in self.reading.risks],
             "missing_for_risk": list(self.reading.missing),
-            "unclear": list(self.unclear),
-            "looked_for": list(self.looked_for),
+            "unresolved": list(self.unresolved),
+            "rules_run": list(self.rules_run),
             "summary": self.summary(),
         }
 

@@ -30,7 +30,7 @@ History = list[tuple[float, float, int]]
 """Noise, rate and steps, as an Opacus accountant counts them."""
 
 KEYS = (
-    *("noise_multiplier", "sample_rate", "batch_size", "records", "steps", "epochs", "delta"),
+    *("noise_multiplier", "sample_rate", "batch_size", "dataset_size", "steps", "epochs", "delta"),
     *("max_grad_norm", "sampling", "adjacency", "tuning_runs", "history", "mechanism", "library"),
     "drop_last",
 )
@@ -43,7 +43,7 @@ USUAL_ADJACENCY = "zero-out"
 
 
 def check_description(
-    path: str, values: object, *, records: int | None = None, delta: float | None = None
+    path: str, values: object, *, dataset_size: int | None = None, delta: float | None = None
 ) -> Report:
     """Judge a run that is described by plain values.
 
@@ -58,23 +58,27 @@ def check_description(
         )
     for key in values:
         validate.one_of(f"key in {path}", key, KEYS)
-    run = _Run({**values}, records, delta)
+    run = _Run({**values}, dataset_size, delta)
     found = [*run.findings()]
     reading = void(each for each in found if each.code != "DP101")
     if "history" in values and run.sampling != "poisson":
         reading = Reading(missing=("Poisson batches: a history is of no others",))
     reading = reading or Reading(tuple(run.risks()))
     about = tuple(run.about_rate())
-    return saved_run(path, findings=tuple(found), reading=reading, unclear=about)
+    return saved_run(path, findings=tuple(found), reading=reading, unresolved=about)
 
 
 class _Run:
     """A described run, its values checked."""
 
-    def __init__(self, values: dict[str, Any], records: int | None, delta: float | None) -> None:
+    def __init__(
+        self, values: dict[str, Any], dataset_size: int | None, delta: float | None
+    ) -> None:
         self.values = values
-        given = values.get("records") if records is None else records
-        self.records = None if given is None else validate.whole("records", given, example=60_000)
+        given = values.get("dataset_size") if dataset_size is None else dataset_size
+        self.records = (
+            None if given is None else validate.whole("dataset_size", given, example=60_000)
+        )
         level = values.get("delta") if delta is None else delta
         self.delta = (
             None if level is None else validate.inner_probability("delta", level, example="1e-5")
@@ -138,12 +142,14 @@ class _Run:
 
     def _rate(self) -> float:
         given = {name: self.values.get(name) for name in ("sample_rate", "batch_size")}
-        remedy = "add sample_rate, or batch_size with records"
+        remedy = "add sample_rate, or batch_size with dataset_size"
         if validate.exactly_one("sample_rate, batch_size", given, remedy) == "sample_rate":
             return validate.rate("sample_rate", given["sample_rate"])
         size = validate.whole("batch_size", given["batch_size"], example=256)
         if self.records is None:
-            raise validate.invalid_input("records", "missing", "given with batch_size", "add it")
+            raise validate.invalid_input(
+                "dataset_size", "missing", "given with batch_size", "add it"
+            )
         if size > self.records:
             more, most = f"{size:,} for {self.records:,}", "at most the number of records"
             raise validate.invalid_input("batch_size", more, most, "mend one of the two")
@@ -172,12 +178,12 @@ class _Run:
             way = "down" if self._fewest_batches() else "up"
             said = "" if "drop_last" in self.values else '; say "drop_last": true or false'
             yield (
-                "The rate is one over the number of batches, records/batch_size rounded "
+                "The rate is one over the number of batches, dataset_size/batch_size rounded "
                 f"{way}{said}."
             )
         else:
             opacus = 'for Opacus\' own, one over the number of batches, add "library": "opacus"'
-            yield f"The rate is batch_size/records; {opacus}."
+            yield f"The rate is batch_size/dataset_size; {opacus}."
 
 
 # Histories of accountants.
@@ -241,14 +247,14 @@ def read_saved(path: Path, start: bytes) -> object:
 
 
 def check_saved(
-    path: str, values: object, *, records: int | None = None, delta: float | None = None
+    path: str, values: object, *, dataset_size: int | None = None, delta: float | None = None
 ) -> Report:
     """Judge a checkpoint, a monitor's state, or a description."""
     if isinstance(values, Mapping) and "ledger" in values:
-        return check_state(path, values, records, delta)
+        return check_state(path, values, dataset_size, delta)
     if not path.endswith(".json") and isinstance(values, Mapping) and "history" not in values:
-        return _check_checkpoint(path, values, records, delta)
-    return check_description(path, values, records=records, delta=delta)
+        return _check_checkpoint(path, values, dataset_size, delta)
+    return check_description(path, values, dataset_size=dataset_size, delta=delta)
 
 
 def _part(saved: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
@@ -258,7 +264,7 @@ def _part(saved: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 
 
 def _check_checkpoint(
-    path: str, saved: Mapping[str, Any], records: int | None, delta: float | None
+    path: str, saved: Mapping[str, Any], dataset_size: int | None, delta: float | None
 ) -> Report:
     """Two accountants may have counted two parts of a training, or two trainings."""
     found = {
@@ -274,7 +280,7 @@ def _check_checkpoint(
     history = checked_history(accountant["history"]) if accountant is not None else []
     monitor = _part(saved, "ledger", "adjacency")
     if monitor:
-        report = check_state(path, monitor, records, delta)
+        report = check_state(path, monitor, dataset_size, delta)
         more = [*_contradictions(saved, history, Ledger.from_state(monitor["ledger"]))]
         whole = void(more) or report.reading
         return replace(report, findings=(*report.findings, *more), reading=whole)
@@ -284,15 +290,15 @@ def _check_checkpoint(
     findings = [
         *history_findings(history, accountant["mechanism"], delta),
         *_contradictions(saved, history, None),
-        *delta_findings(delta, records),
+        *delta_findings(delta, dataset_size),
     ]
     reading = void(findings)
     if reading is None:
         about, mechanism = "the steps that the accountant counted", from_opacus_history(history)
         reading = Reading((certified(about, mechanism, USUAL_ADJACENCY, delta),))
     unknown = "An accountant does not tell whether its batches were Poisson."
-    unclear = (unknown, TAILS_UNKNOWN)
-    return saved_run(path, findings=tuple(findings), reading=reading, unclear=unclear)
+    unresolved = (unknown, TAILS_UNKNOWN)
+    return saved_run(path, findings=tuple(findings), reading=reading, unresolved=unresolved)
 
 
 def _contradictions(

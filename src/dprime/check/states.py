@@ -43,7 +43,7 @@ def certified(about: str, mechanism: Mechanism, adjacency: str, delta: float | N
     return Risk(about, mechanism, adjacency, tuple(a for a in answers if a.name in SHOWN))
 
 
-saved_run = partial(Report, kind="saved run", looked_for=LOOKED_FOR)
+saved_run = partial(Report, kind="saved run", rules_run=LOOKED_FOR)
 
 
 def void(found: Iterable[Finding]) -> Reading | None:
@@ -76,10 +76,10 @@ def check_state(
         reading = _reading(path, ledger, state, delta)
     if any(step.sampling != "poisson" for step, _ in ledger.entries):
         found.append(Finding("DP101", None, "Steps were taken on batches that are not Poisson."))
-    unclear = [f"The monitor warned: {each}" for each in state.get("warnings", ())]
-    unclear += [] if "noise" in state else [TAILS_UNKNOWN]
+    unresolved = [f"The monitor warned: {each}" for each in state.get("warnings", ())]
+    unresolved += [] if "noise" in state else [TAILS_UNKNOWN]
     return saved_run(
-        path, findings=tuple(found), reading=reading, unclear=tuple(unclear), monitored=True
+        path, findings=tuple(found), reading=reading, unresolved=tuple(unresolved), monitored=True
     )
 
 

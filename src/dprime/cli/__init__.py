@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Numbers come from the package, words from `profile`."""
+"""The command line: parse, call, print. Numbers come from the package, words from `text`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ def _version(show: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version", help="Show the version.", callback=_version, is_eager=True, metavar=""
+        ),
     ] = False,
 ) -> None: ...
 
@@ -46,9 +49,12 @@ def _root(
 def main() -> None:
     """Run the command line; a mistake of the user ends in one sentence and exit code 2."""
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="dprime")
     except UsageError as error:
-        _fail(f"{error.format_message().rstrip('.')}: see dprime --help.")
+        called = "dprime" if error.ctx is None else error.ctx.command_path
+        if near := getattr(error, "possibilities", None):
+            _fail(f"{error.message}: did you mean {near[0]}?")
+        _fail(f"{error.format_message().rstrip('.')}: see {called} --help.")
     except InputError as error:
         _fail(str(error))
     except typer.Abort:

@@ -2,84 +2,70 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
+from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from dprime import text, validate
+from dprime import options, text
 from dprime.check import check as look
-from dprime.cli.options import AsJson, number_option, whole
+from dprime.cli.command import FAILED, show, takes
+from dprime.option import read
 
 if TYPE_CHECKING:
     from dprime.check import Finding, Report
     from dprime.check.report import Risk
 
-FOUND = 1
-"""Exit code where there is an error or a warning."""
-
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
+CHECKED = (
+    options.DATASET_SIZE,
+    options.DELTA.here(note="Else the file's own, or 1e-5."),
+)
 
 
+@takes(*CHECKED, options.JSON)
 def check(
     paths: Annotated[
-        list[Path], typer.Argument(help="Scripts, notebooks, or saved runs.", metavar="PATH")
+        list[Path], typer.Argument(help="Scripts, notebooks or saved runs.", metavar="FILE")
     ],
-    records: Annotated[
-        str | None, number_option("Training records, where the file does not tell.")
-    ] = None,
-    delta: Annotated[
-        str | None, number_option("δ at which ε is read; else the file's own, or 1e-5.")
-    ] = None,
-    as_json: AsJson = False,
+    **given: str,
 ) -> None:
-    """Look for mistakes that void the guarantee. Exit code 1 for an error or a warning."""
-    count = None if records is None else whole("records", records)
-    level = None if delta is None else validate.parse("delta", delta)
-    reports = [look(path, records=count, delta=level) for path in paths]
-    if as_json:
-        shown_reports = [report.as_json() for report in reports]
-        failed = any(report.failed for report in reports)
-        print(json.dumps({"failed": failed, "files": shown_reports}, indent=2, allow_nan=False))
-    else:
-        console = Console(highlight=False, soft_wrap=False)
-        for report in reports:
-            _show(console, report)
-    if any(report.failed for report in reports):
-        raise typer.Exit(FOUND)
+    """Lint Opacus scripts, notebooks or saved runs. Exit code 1 for a mistake."""
+    reports = [look(path, **read(CHECKED, given)) for path in paths]
+    failed = any(report.failed for report in reports)
+    record = {"failed": failed, "files": [report.as_json() for report in reports]}
+    show(record, given, *(line for report in reports for line in _lines(report)))
+    if failed:
+        raise typer.Exit(FAILED)
 
 
-def _show(console: Console, report: Report) -> None:
-    console.print(Text(f"{report.path} ({report.kind})", style="bold"))
+def _lines(report: Report) -> list[RenderableType]:
+    lines: list[RenderableType] = [Text(f"{report.path} ({report.kind})", style="bold")]
     for finding in report.findings:
-        _show_finding(console, finding)
-    for risk in report.reading.risks:
-        console.print(Padding(Text(_risk_line(risk)), (0, 0, 0, 2)))
-    if report.reading.missing:
-        missing = "; ".join(report.reading.missing)
-        line = f"No certified risk could be computed{_more(report)}. Missing: {missing}."
-        console.print(Padding(Text(line, style="dim"), (0, 0, 0, 2)))
-    for sentence in report.unclear:
-        console.print(Padding(Text(sentence, style="dim"), (0, 0, 0, 2)))
-    console.print(Padding(Text(report.summary()), (0, 0, 1, 2)))
+        lines += _of(finding)
+    lines += [_indented(_risk_line(risk)) for risk in report.reading.risks]
+    if missing := "; ".join(report.reading.missing):
+        more = " beyond that" if report.reading.risks else ""
+        words = f"No certified risk could be computed{more}. Missing: {missing}."
+        lines.append(_indented(words, "dim"))
+    lines += [_indented(sentence, "dim") for sentence in report.unresolved]
+    return [*lines, Padding(Text(report.summary()), (0, 0, 1, 2))]
 
 
-def _more(report: Report) -> str:
-    return " beyond that" if report.reading.risks else ""
+def _indented(words: str, style: str = "", by: int = 2) -> Padding:
+    return Padding(Text(words, style=style), (0, 0, 0, by))
 
 
-def _show_finding(console: Console, finding: Finding) -> None:
+def _of(finding: Finding) -> list[RenderableType]:
     rule = finding.rule
     place = f" {finding.place}:" if finding.place else ""
     first = Text.assemble((f"{finding.code} {rule.severity}", STYLES[rule.severity]), place, " ")
     first.append(finding.sentence)
-    console.print(Padding(first, (0, 0, 0, 2)))
-    console.print(Padding(Text(rule.why), (0, 0, 0, 6)))
-    console.print(Padding(Text(rule.remedy, style="green"), (0, 0, 0, 6)))
+    why, remedy = _indented(rule.why, by=6), _indented(rule.remedy, "green", by=6)
+    return [Padding(first, (0, 0, 0, 2)), why, remedy]
 
 
 def _risk_line(risk: Risk) -> str:

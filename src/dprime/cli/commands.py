@@ -1,4 +1,4 @@
-"""The commands: where each is, and its line in `dprime --help`.
+"""The commands: where each is, its line in `dprime --help`, and an example.
 
 A command's module is imported when the command is called: SciPy and PyTorch are slow to load, and
 `--help`, `--version` and a check that has no risk to compute need neither.
@@ -6,80 +6,127 @@ A command's module is imported when the command is called: SciPy and PyTorch are
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
 from dprime._lazy import load
 
+
+class Entry(NamedTuple):
+    """A command: its module, what it does, an example, and the page that explains it."""
+
+    module: str
+    help: str
+    example: str
+    page: str
+
+
 COMMANDS = {
-    "risk": (
+    "risk": Entry(
         "risks",
-        "What an attacker can do at most against DP-SGD with these parameters.",
+        "Bound what an attacker can achieve against DP-SGD with the given parameters.",
+        "--noise-multiplier 1.1 --sample-rate 256/60000 --steps 14062",
+        "meaning.md",
     ),
-    "choose": (
+    "choose": Entry(
         "risks",
-        "The noise (or rate, or steps) that keeps an acceptable risk. Leave out what to choose.",
+        "Find the noise, sampling rate or number of steps that keeps a risk below a target.",
+        "--advantage 0.1 --sample-rate 0.01 --steps 2000",
+        "choosing.md",
     ),
-    "consequences": (
-        "consequences",
-        "What follows for deletion requests, reconstructions and the loss on a record.",
+    "consequences": Entry(
+        "risks",
+        "Translate a guarantee into limits on deletion, reconstruction and loss.",
+        "--noise-multiplier 1 --sample-rate 0.01 --steps 2000 --sampling-probability 0.001",
+        "consequences.md",
     ),
-    "check": (
+    "check": Entry(
         "checks",
-        "Look for mistakes that void the guarantee. Exit code 1 for an error or a warning.",
+        "Lint Opacus scripts, notebooks or saved runs. Exit code 1 for a mistake.",
+        "train.py",
+        "check.md",
     ),
-    "sample": (
+    "sample": Entry(
         "samples",
-        "Draw a training set from a pool of distinct records, each with its own coin.",
+        "Draw a secret training set from a pool by independent coin flips.",
+        "pool.csv --sampling-probability 0.2 --out train.csv --batch 64",
+        "sampling.md",
     ),
-    "frontier": (
-        "frontiers",
-        "At one bound on precision: fewer records with less noise, or more with more noise.",
+    "frontier": Entry(
+        "pools",
+        "Compare less data with more noise at an equal bound on attack precision.",
+        "--precision 0.731 --plan-only",
+        "frontier.md",
     ),
-    "infer": (
-        "inferences",
-        "Attack models trained on part of a pool: who was in it? Without ε the training is not DP.",
+    "infer": Entry(
+        "pools",
+        "Run membership inference attacks (LiRA, RMIA, …) against the certified bound.",
+        "--pool-size 300 --epsilon 3 --shadows 16 --epochs 5",
+        "membership.md",
     ),
-    "plan": (
-        "plans",
-        "Compute how many trials an audit needs to refute a claim.",
-    ),
-    "audit": (
+    "plan": Entry(
         "audits",
-        "Attack a training repeatedly to test its claim. Exit code 1 if the claim is refuted.",
+        "Compute how many trials an audit needs, or what --trials can show.",
+        "--epsilon 4 --trials 1000",
+        "planning.md",
     ),
-    "resume": (
-        "resumes",
-        "Go on with a run where it was left; no finished block is played again.",
+    "audit": Entry(
+        "audits",
+        "Attack a training repeatedly to test its claim. Exit code 1 if it is refuted.",
+        "--epsilon 4 --data digits --max-records 100",
+        "auditing.md",
     ),
-    "runs": (
-        "listing",
-        "List the runs in a folder, or watch them.",
+    "resume": Entry(
+        "runs",
+        "Continue an interrupted run; finished blocks are kept.",
+        "runs/audit.run",
+        "auditing.md",
     ),
-    "report": (
+    "runs": Entry(
+        "runs",
+        "List the runs in a folder and their progress.",
+        "--watch",
+        "auditing.md",
+    ),
+    "report": Entry(
         "reports",
-        "Write what a run found as one HTML page that opens offline, and as a privacy card.",
+        "Write an audit's report (HTML, PDF) and privacy card.",
+        "runs/audit.run --out report.html --card card.json",
+        "report.md",
     ),
-    "bound": (
+    "bound": Entry(
         "audits",
-        "Bound ε from below by your attack's scores, each row a training (or a canary) of its own.",
+        "Compute a lower bound on ε from your own attack scores.",
+        "scores.csv --method band --delta 1e-5",
+        "lower-bounds.md",
     ),
-    "explore": (
+    "explore": Entry(
         "explore",
-        "Explore risks with sliders, on a page that this machine serves. Ctrl-C ends it.",
+        "Serve the interactive explorer on this machine, until Ctrl-C.",
+        "runs --port 8765 --no-browser",
+        "explorer.md",
     ),
-    "demo": (
+    "demo": Entry(
         "demo",
-        "A worked example: what a training reveals, and the noise that would reveal less.",
+        "Run a worked example, which ends with a real audit.",
+        "",
+        "index.md",
     ),
 }
-"""Name: (module, help). The function has the name of the command, and the help as its docstring."""
+"""By name; the function has the name of the command, and the help as its docstring."""
 
 
 class OnDemand(TyperGroup):
     """Commands that are listed at once, and imported when they are called."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option --help, without the type that a flag does not have."""
+        found: Any = super().get_help_option(ctx)
+        if found is not None:
+            found.metavar = ""
+        return found
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the words name, with all its options."""
@@ -89,8 +136,8 @@ class OnDemand(TyperGroup):
 
 def listed(app: typer.Typer) -> None:
     """Give the app a line for each command."""
-    for name, (_, sentence) in COMMANDS.items():
-        app.command(name, help=sentence)(_stand_in)
+    for name, entry in COMMANDS.items():
+        app.command(name, help=entry.help)(_stand_in)
 
 
 def _stand_in() -> None:
@@ -99,7 +146,9 @@ def _stand_in() -> None:
 
 def imported(name: str) -> Any:
     """The command itself."""
-    module, _ = COMMANDS[name]
-    alone = typer.Typer(add_completion=False)
-    alone.command(name)(load(f"cli.{module}", name))
+    from dprime.cli.command import Command  # noqa: PLC0415  a list of commands needs no more
+
+    alone, entry = typer.Typer(add_completion=False, rich_markup_mode="rich"), COMMANDS[name]
+    function = load(f"cli.{entry.module}", name)
+    alone.command(name, cls=Command, epilog=f"Example: dprime {name} {entry.example}")(function)
     return typer.main.get_command(alone)

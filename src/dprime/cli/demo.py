@@ -22,7 +22,7 @@ TRIALS = 1000
 
 
 def demo() -> None:
-    """A worked example: what a training reveals, and the noise that would reveal less."""
+    """Run a worked example, which ends with a real audit."""
     console = Console()  # every number below is computed here and now
     steps = EPOCHS * RECORDS // BATCH
     today = DPSGD(noise_multiplier=NOISE, sample_rate=BATCH / RECORDS, steps=steps)
@@ -85,13 +85,13 @@ def _put_to_the_test(console: Console) -> None:
         console.print(words, highlight=False, markup=False)
         return
     from dprime.audit.audits import begin  # noqa: PLC0415  it needs PyTorch
-    from dprime.cli.audits import audit_table  # noqa: PLC0415
+    from dprime.cli.audit_tables import audit_table  # noqa: PLC0415
 
     chosen = AuditConfig.from_words({"claim": {"epsilon": 4.0}, "seed": 1})
     noise = chosen.training["noise_multiplier"]
     for used in (noise, noise / 2):
         config = AuditConfig.from_words({
-            "records": 100, "trials": TRIALS, "seed": 2, "training": {"noise_multiplier": used},
+            "max_records": 100, "trials": TRIALS, "seed": 2, "training": {"noise_multiplier": used},
             "claim": {"noise_multiplier": noise},
         })  # fmt: skip
         with tempfile.TemporaryDirectory() as folder:
@@ -100,5 +100,7 @@ def _put_to_the_test(console: Console) -> None:
             console.print(audit_table(record))
         console.print(record.sentence, style="bold", highlight=False)
     console.print(
-        Markdown("The same from the command line:\n\n    dprime audit --epsilon 4 --records 100")
+        Markdown(
+            "The same from the command line:\n\n    dprime audit --epsilon 4 --max-records 100"
+        )
     )

@@ -1,82 +1,257 @@
-"""What the commands on pools share: the pool, where its records come from, and what is printed."""
+"""`dprime frontier` and `dprime infer`: trainings on parts of a pool, and attacks on them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.table import Table
 
-from dprime import validate
-from dprime.cli.options import number_option, text_option
-from dprime.data import Split, load
-from dprime.data.loaders import names
+from dprime import options, text, validate
+from dprime.cli import command
+from dprime.cli.command import takes
+from dprime.cli.tables import interval_cell, plain_table
+from dprime.mechanisms import DEFAULT_ADJACENCY
+from dprime.membership.planner import PoolPlan
+from dprime.membership.requests import FrontierRequest, InferenceRequest
+from dprime.option import options_of, read
+from dprime.plain import to_json
+from dprime.text import round_up
 
-Options = dict[str, tuple[Any, str]]
-"""By their names: the default, None if there is none to show, and the help."""
+if TYPE_CHECKING:
+    from dprime.membership.frontiers import FrontierRecord
+    from dprime.membership.inference import InferenceRecord
+    from dprime.runs.backends import Backend
+    from dprime.show.chart import Chart
 
-SHARED: Options = {
-    "data": ("digits", "The data set's name"),
-    "data_dir": (None, "The folder of the data sets' files"),
-    "device": ("cpu", "cpu or cuda"),
-}
-MODELS = "linear, dense-64-32, conv-16-32 or module:function"
-
-
-def numbers_of(config: type) -> Options:
-    """The numbers among the fields of a configuration that are options."""
-    named = (each for each in fields(config) if each.metadata.get("help"))
-    return {each.name: (each.default, each.metadata["help"]) for each in named}
-
-
-def declared(words: Options, numbers: Options) -> dict[str, Any]:
-    """Options whose help texts name their defaults."""
-    made = {}
-    for name, (default, told) in words.items():
-        usual = "" if default is None else f"; {default} if not given"
-        made[name] = text_option(f"{told}{usual}.")
-    for name, (default, told) in numbers.items():
-        usual = "" if default is None else f" [{default:g}]"
-        made[name] = number_option(f"{told}{usual}.")
-    return made
+WRITTEN = (*options.BACKENDS, options.RUN, options.CHARTS, options.FORMAT)
+FRONTIER, INFERENCE = options_of(FrontierRequest), InferenceRequest.takes()
 
 
-def asked(words: Options, given: Mapping[str, str | None]) -> dict[str, Any]:
-    """What was given for these options, else their defaults."""
-    return {name: given[name] or default for name, (default, _) in words.items()}
+@takes(*FRONTIER, options.PLAN_ONLY, *WRITTEN, options.JSON)
+def frontier(**given: str) -> None:
+    """Compare less data with more noise at an equal bound on attack precision."""
+    request = FrontierRequest.of(read(FRONTIER, given))
+    if "plan_only" in given:
+        _check_nothing_is_written(given)
+        _, made = request.planned()
+        command.show(to_json(made), given, plan_table(made), made.planned)
+        return
+    _make_folder(given)
+    command.check_torch("training")
+    where = command.backend_of(given, request.device)
+    found = finish_frontier(request, command.path_of(given, "frontier", request.data), where, given)
+    if "charts" in given:
+        _draw(_of_frontier(found), given)
 
 
-def pool_named(name: str, folder: str | None, option: str, count: int | None) -> Split:
-    """The distinct records of a data set's training part, or the first of them; and its test part.
-
-    A count that does not fit is refused in the name of its option.
-    """
-    validate.one_of("data", name, names())
-    split = load(name, folder)
-    pool = split.train.distinct()
-    if count is not None:
-        if not 2 <= count <= len(pool):
-            remedy = f"{name} has {len(pool):,} distinct ones"
-            raise validate.invalid_value(option, count, f"from 2 to {len(pool):,}", remedy)
-        pool = pool.take(range(count))
-    return Split(pool, split.test)
+@takes(*INFERENCE, *WRITTEN, options.FAIL_ON, options.JSON)
+def infer(**given: str) -> None:
+    """Run membership inference attacks (LiRA, RMIA, …) against the certified bound."""
+    command.check_torch("membership inference")
+    command.check_fail_on(given)
+    request = InferenceRequest.of(read(INFERENCE, given))
+    _make_folder(given)
+    where = command.backend_of(given, request.device)
+    found = finish_inference(request, command.path_of(given, "infer", request.data), where, given)
+    if "charts" in given:
+        _draw(_of_inference(found), given)
+    command.exit_on([found.verdict], given)
 
 
-def check_charts(name: str, folder: Path) -> None:
+def finish_frontier(
+    request: FrontierRequest, path: Path, backend: Backend, given: Mapping[str, str]
+) -> FrontierRecord:
+    """Train what a run still lacks, and print its table; an interrupted run says how to go on."""
+    with command.interruptible(lambda: command.how_to_resume(path)):
+        found = request.train(path, backend)
+    record = to_json(found)
+    command.show({"run": str(path), **record}, given, frontier_table(record), found.sentence)
+    command.note(f"Kept in {path}.", given)
+    return found
+
+
+def finish_inference(
+    request: InferenceRequest, path: Path, backend: Backend, given: Mapping[str, str]
+) -> InferenceRecord:
+    """Do what a run still lacks, and print its tables; an interrupted run says how to go on."""
+    with command.interruptible(lambda: command.how_to_resume(path)):
+        found, population = request.play(path, backend)
+    record = to_json(found)
+    tables = inference_tables(record)
+    if left_out := population["left_out"]:
+        are = "record of the test part is" if left_out == 1 else "records of the test part are"
+        tables.append(f"{left_out:,} {are} in the pool too, and left out of the population.")
+    command.show({"run": str(path), "population": population, **record}, given, *tables)
+    command.note(f"Kept in {path}.", given)
+    return found
+
+
+def _check_nothing_is_written(given: Mapping[str, str]) -> None:
+    for name in ("run", "charts"):
+        if name in given:
+            wanted, remedy = "left out where nothing is trained", "leave it out"
+            raise validate.invalid_value(name, given[name], wanted, remedy)
+
+
+def _make_folder(given: Mapping[str, str]) -> None:
     """Make the folder of charts before anything is trained."""
+    form = given.get("format", "svg")
+    validate.one_of("format", form, options.FORMAT.choices)
+    if "charts" not in given:
+        return
     from dprime.show.needs import check_drawing  # noqa: PLC0415  only charts need it
 
     check_drawing()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        Path(given["charts"]).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         wanted = f"a folder to write to ({error.strerror})"
-        raise validate.invalid_value(name, str(folder), wanted, "give another place") from None
+        raise validate.invalid_value(
+            "charts", given["charts"], wanted, "give another place"
+        ) from None
 
 
-def note(words: str, as_json: bool) -> None:
-    """Say where something was written, where no JSON is printed."""
-    if not as_json:
-        Console().print(words, style="dim", highlight=False, soft_wrap=True)
+def _draw(drawn: Mapping[str, Chart], given: Mapping[str, str]) -> None:
+    for name, chart in drawn.items():
+        path = chart.save(Path(given["charts"]) / f"{name}.{given.get('format', 'svg')}")
+        command.note(f"Written: {path}", given)
+
+
+def _of_frontier(found: FrontierRecord) -> dict[str, Chart]:
+    from dprime.show import charts  # noqa: PLC0415  it draws
+
+    points = []
+    for each in found.points:
+        joint = each.among(len(found.points)).numbers  # the best is picked among them
+        points.append(charts.FrontierPoint(each.probability, *joint, each.epsilon))
+    series = charts.FrontierSeries(found.target, tuple(points))
+    return {"frontier": charts.frontier((series,), found.data)}
+
+
+def _of_inference(record: InferenceRecord) -> dict[str, Chart]:
+    """Each π's curves; with several, also each attack's precision against π."""
+    from dprime.show.membership import precision_charts, roc_chart  # noqa: PLC0415  it draws
+
+    found, several = record.inferences, len(record.inferences) > 1
+    drawn: dict[str, Chart] = {}
+    for each in found:
+        name = f"membership-roc-{each.probability:g}" if several else "membership-roc"
+        drawn[name] = roc_chart(each, record.data)
+    for name, chart in precision_charts(found, record.data).items() if several else ():
+        drawn[f"precision-over-prior-{name}"] = chart
+    return drawn
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+
+def plan_table(made: PoolPlan) -> Table:
+    """The noise that each share needs, by the curve and by the theorem."""
+    who = f"attackers with a TPR of {made.min_tpr:g} or more"
+    shares = ("π", "Records", "Steps", "Noise", f"ε at δ {made.delta:g}", "Precision")
+    title = f"Precision at most {made.target:g}, for {who}"
+    table = plain_table(title, *shares, "Noise by theorem")
+    for point in made.points:
+        other = point.by_theorem
+        theorem = "none" if other is None else round_up(other.noise_multiplier)
+        cells = [f"{point.probability:g}", f"{point.expected_records:,.0f}", f"{point.steps:,}"]
+        cells += [round_up(point.noise_multiplier), _epsilon(point.epsilon)]
+        table.add_row(*cells, round_up(point.precision), theorem)
+    table.caption = (
+        f"ε and precision are at most these. {text.certified(DEFAULT_ADJACENCY)}. Records: "
+        "expected, the number drawn is a secret. Noise by theorem: where the bound goes by one "
+        "pair (ε, δ) (Thudi et al. 2024, corrected); more noise, and every risk is smaller."
+    )
+    return table
+
+
+def frontier_table(found: Mapping[str, Any]) -> Table:
+    """Accuracy at each share, with its interval."""
+    several = len(found["learning_rates"]) > 1
+    title = (
+        f"{found['data']}: precision at most {found['target']:g}, for attackers with a TPR of "
+        f"{found['min_tpr']:g} or more"
+    )
+    rate = ["Rate"] if several else []
+    measured = ("Final accuracy, %", "Best, % (peeks)")
+    table = plain_table(title, "π", "Records", "Noise", "ε", *rate, *measured)
+    for point in found["points"]:
+        cells = [f"{point['probability']:g}", f"{point['expected_records']:,.0f}"]
+        cells += [round_up(point["noise_multiplier"]), _epsilon(point["epsilon"])]
+        cells += [f"{point['learning_rate']:g}"] if several else []
+        means = (point["final"], point["best_peeks_at_test"])
+        table.add_row(*cells, *(interval_cell(each, 2, scale=100) for each in means))
+    choice = (
+        "Rate: the learning rate that did best on every other test record; accuracies are on the "
+        "remaining ones. "
+    )
+    table.caption = (
+        f"ε: at most this, at δ {found['delta']:g}. {text.certified(DEFAULT_ADJACENCY)}. Accuracy: "
+        f"mean of {found['repetitions']} trainings, each on a draw of its own, with the "
+        f"95 % Student-t interval. {choice if several else ''}Best: the best epoch of each "
+        "training, found by peeking at the test records. The bound is for one released "
+        "model; choosing π by trainings on the pool is not part of it."
+    )
+    return table
+
+
+def _epsilon(epsilon: float | None) -> str:
+    return "no limit" if epsilon is None else round_up(epsilon).replace("inf", "no limit")
+
+
+def inference_tables(record: Mapping[str, Any]) -> list[Table | str]:
+    """The tables and sentences of what a run keeps."""
+    parts: list[Table | str] = []
+    for each in record["inferences"]:
+        parts += [found_table(each, record["data"]), precision_table(each), each["sentence"]]
+    return parts
+
+
+def found_table(found: Mapping[str, Any], data: str) -> Table:
+    """How many members each attack finds, where there are false alarms enough to count."""
+    attacks = found["attacks"]
+    title = (
+        f"{data}: {found['records']:,} records attacked, π = {found['probability']:g}, "
+        f"{found['targets']} targets, {found['shadows']} shadow models"
+    )
+    table = plain_table(title, "Attack", "AUC", *(f"TPR at FPR {x}" for x in attacks[0]["tpr"]))
+    for each in attacks:
+        table.add_row(each["title"], *map(interval_cell, (each["auc"], *each["tpr"].values())))
+    if found["allowed"] is not None:
+        table.add_row(_at_most(found), "", *map(round_up, found["allowed"]["tpr"].values()))
+    table.caption = (
+        f"Means over the targets with {100 * found['confidence']:g} % Student-t intervals. AUC: "
+        "0.5 is guessing. Rates of fewer than ten false alarms are left out."
+    )
+    return table
+
+
+def precision_table(found: Mapping[str, Any]) -> Table:
+    """How often "member" is right, and what choosing a threshold afterwards gives for nothing."""
+    surest = f"Surest {100 * found['top_share']:g} %"
+    columns = ("Attack", surest, "Held out", "Best of 40", "Shuffled")
+    table = plain_table('How often "member" is right', *columns)
+    for each in found["attacks"]:
+        names = ("top_precision", "held_out_precision", "best_precision")
+        shuffled = f"{each['shuffled_best']['value']:.3f}"
+        table.add_row(each["title"], *(interval_cell(each[name]) for name in names), shuffled)
+    table.caption = (
+        "Held out: threshold chosen on other records. Best of 40: the best of the top 2.5 %, 5 %, "
+        "…, chosen after looking; shuffled scores reach the last column for nothing."
+    )
+    if (allowed := found["allowed"]) is not None:
+        limits = (round_up(allowed["top_precision"]), round_up(allowed["precision"]))
+        table.add_row(_at_most(found), *limits, "", "")
+        table.caption += (
+            " At most: of attacks that name as many; held out, of attackers who find at least "
+            f"{100 * found['min_tpr']:g} % of the members."
+        )
+        if found["certified"]:
+            table.caption += f" {text.certified(DEFAULT_ADJACENCY)}. Also: {text.POOL}."
+    return table
+
+
+def _at_most(found: Mapping[str, Any]) -> str:
+    return "At most (certified)" if found["certified"] else "Allowed by the claim"

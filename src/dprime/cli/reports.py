@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from dprime import validate
+from dprime import options, validate
 from dprime.audit.record import AuditRecord, record_of
-from dprime.cli.options import AsJson
-from dprime.cli.resumes import print_kept
-from dprime.runs.run import Run
+from dprime.cli.command import say, show, takes
+from dprime.cli.runs import show_kept
+from dprime.option import read
 from dprime.show import card as card_of
 from dprime.show import card_markdown
 from dprime.show.card import MARK
 from dprime.show.compared import compared
 from dprime.show.needs import check_report
 from dprime.show.words import headline
-
-PICTURES = ("svg", "png")
 
 OURS = {
     ".html": '<meta name="generator" content="dprime ',
@@ -31,100 +28,62 @@ OURS = {
 }
 """What an earlier report or card has in it, so that nothing else is overwritten."""
 
+WRITTEN = (
+    options.OUT.here(note="The page; the run's name with .html if not given."),
+    options.PDF,
+    options.CHARTS,
+    options.FORMAT,
+    options.CARD,
+)
 
+
+@takes(*WRITTEN, options.JSON)
 def report(
-    run: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN", help="The run's file.", show_default=False),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The HTML file; else the run's name with .html.", show_default=False),
-    ] = None,
-    pdf: Annotated[
-        bool, typer.Option("--pdf", help="Also as PDF; a FILE.pdf may follow. Needs Chromium.")
-    ] = False,
-    charts: Annotated[
-        Path | None, typer.Option(help="Also each chart, into this folder.", show_default=False)
-    ] = None,
-    picture: Annotated[
-        str | None, typer.Option("--format", help="Of the charts: svg, or png.")
-    ] = None,
-    card: Annotated[
-        Path | None,
-        typer.Option(help="Also the privacy card, FILE.json or FILE.md.", show_default=False),
-    ] = None,
-    beside: Annotated[
+    run: Annotated[Path, typer.Argument(help="File of the run.", metavar="RUN")],
+    others: Annotated[
         list[Path] | None,
-        typer.Option("--with", help="Another run of the same claim, for the ladder."),
+        typer.Argument(help="Other runs of the same claim, to compare.", metavar="[OTHER]..."),
     ] = None,
-    as_json: AsJson = False,
+    **given: str,
 ) -> None:
-    """Write what a run found as one HTML page that opens offline, and as a privacy card."""
-    path, pdf_path, others = _sorted_out(run, pdf, list(beside or ()))
-    if _printed(path, as_json):
+    """Write an audit's report (HTML, PDF) and privacy card."""
+    if show_kept(run, given):
         return
-    page_path = out or path.with_suffix(".html")
-    _check_name("out", page_path, (".html",))
-    if card is not None:
-        _check_name("card", card, (".json", ".md"))
-    kind = _picture(picture, charts)
+    asked = read(WRITTEN, given)
+    page = asked.get("out", run.with_suffix(".html"))
+    _check_name("out", page, (".html",))
+    if "card" in asked:
+        _check_name("card", asked["card"], (".json", ".md"))
+    if "pdf" in asked:
+        _check_ending("pdf", asked["pdf"], (".pdf",))
+    kind = _format(asked)
     check_report()
-    rest = [record_of(other) for other in others]
-    facts = compared(record_of(path), rest)
-    written = [_page(page_path, facts, rest)]
-    if charts is not None:
-        written += _charts(charts, kind, facts, rest)
-    if card is not None:
-        written.append(_card(card, facts))
-    if pdf:
-        written.append(_pdf(page_path, pdf_path or page_path.with_suffix(".pdf")))
-    if as_json:
-        print(json.dumps(card_of(facts), indent=2, allow_nan=False))
+    rest = [record_of(other) for other in others or ()]
+    facts = compared(record_of(run), rest)
+    written = [_page(page, facts, rest)]
+    if "charts" in asked:
+        written += _charts(asked["charts"], kind, facts, rest)
+    if "card" in asked:
+        written.append(_card(asked["card"], facts))
+    if "pdf" in asked:
+        written.append(_pdf(page, asked["pdf"]))
+    if "json" in given:
+        show(card_of(facts), given)
         return
-    console = Console()
-    console.print(headline(facts), highlight=False, style="bold", markup=False)
+    say(headline(facts), "bold")
     for place in written:
-        console.print(f"Written: {place}", highlight=False, soft_wrap=True, markup=False)
+        say(f"Written: {place}")
 
 
-def _printed(path: Path, as_json: bool) -> bool:
-    """Print what an inference or a frontier has kept, which has tables and no page."""
-    with Run.open(path, verify=False) as run:
-        if run.kind == "audit":
-            return False
-    with Run.open(path) as run:
-        kind, result = run.kind, run.result
-    if as_json and result is not None:
-        print(json.dumps(result, indent=2, allow_nan=False))
-    else:
-        print_kept(path, kind, result)
-    return True
-
-
-def _sorted_out(
-    given: list[Path], pdf: bool, others: list[Path]
-) -> tuple[Path, Path | None, list[Path]]:
-    """The run, the PDF's file and the other runs, in whatever order they follow the options."""
-    pages = [path for path in given if pdf and path.suffix.lower() == ".pdf"]
-    runs = [path for path in given if path not in pages]
-    if len(pages) > 1:
-        shown = " and ".join(map(str, pages))
-        raise validate.invalid_input("pdf", shown, "one file", "leave the others out")
-    if not runs:
-        raise validate.invalid_input("RUN", "missing", "given", "give the run's file")
-    first, *more = runs
-    if more and not others:
-        shown = " and ".join(map(str, runs))
-        raise validate.invalid_input("RUN", shown, "one file", "add other runs by --with")
-    return first, pages[0] if pages else None, others + more
+def _check_ending(name: str, path: Path, endings: Sequence[str]) -> None:
+    if path.suffix.lower() not in endings:
+        wanted = f"a file that ends in {' or '.join(endings)}"
+        raise validate.invalid_value(name, str(path), wanted, f"end it in {endings[0]}")
 
 
 def _check_name(name: str, path: Path, endings: Sequence[str]) -> None:
     """Refuse a name of another kind of file, and a file that dprime has not written."""
-    if path.suffix.lower() not in endings:
-        wanted = f"a file that ends in {' or '.join(endings)}"
-        raise validate.invalid_value(name, str(path), wanted, f"end it in {endings[0]}")
+    _check_ending(name, path, endings)
     if path.exists() and not _ours(path):
         wanted = "a new file or one that dprime report has written"
         raise validate.invalid_value(name, str(path), wanted, "give another name")
@@ -137,11 +96,11 @@ def _ours(path: Path) -> bool:
         return False
 
 
-def _picture(kind: str | None, charts: Path | None) -> str:
-    if kind is not None and charts is None:
-        remedy = "add --charts FOLDER"
-        raise validate.invalid_value("format", kind, "given with a folder for the charts", remedy)
-    return validate.one_of("format", kind or "svg", PICTURES)
+def _format(asked: Mapping[str, Any]) -> str:
+    if "format" in asked and "charts" not in asked:
+        wanted, remedy = "given with a folder for the charts", "add --charts FOLDER"
+        raise validate.invalid_value("format", asked["format"], wanted, remedy)
+    return validate.one_of("format", asked.get("format", "svg"), options.FORMAT.choices)
 
 
 def _page(path: Path, facts: AuditRecord, beside: Sequence[AuditRecord]) -> Path:

@@ -1,12 +1,10 @@
-"""What the commands print: risks in a table, and intervals in its cells."""
+"""Tables that several commands print, and intervals in their cells."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 
 from dprime import text
@@ -50,12 +48,3 @@ def interval_cell(
         return "none"
     value, low, high = (interval[name] for name in ("value", "low", "high"))
     return text.interval_text(value, low, high, digits, scale=scale)
-
-
-def show(record: Mapping[str, Any], as_json: bool, *texts: Table | str) -> None:
-    """A result as one JSON object, or as tables and sentences."""
-    if as_json:
-        print(json.dumps(record, indent=2, allow_nan=False))
-        return
-    for each in texts:
-        Console().print(each, highlight=False)

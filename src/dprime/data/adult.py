@@ -1,8 +1,7 @@
 """UCI Adult: 14 attributes of a person, and whether they earn more than 50,000 dollars a year.
 
-Categories and ranges are constants of this file and never computed from the data that is loaded.
-If they were, adding one record could move every other, and the two worlds that a privacy claim
-compares would differ in more than that record.
+Categories and ranges are constants, never computed from the data that is loaded: else adding one
+record could move every other.
 """
 
 from __future__ import annotations
@@ -57,10 +56,8 @@ COLUMNS = (
 )
 """6 numbers, then 98 categories."""
 
-TRAIN_SIZE, TEST_SIZE = 32_561, 16_281
-"""With the incomplete rows. OpenML's version 2 holds adult.test first, then adult.data."""
-FIRST_WEIGHT = 77_516
-"""The fnlwgt of the first row of adult.data, by which that order is checked."""
+TRAIN_SIZE, TEST_SIZE = 32_561, 16_281  # with incomplete rows; OpenML holds adult.test first
+FIRST_WEIGHT = 77_516  # the fnlwgt of the first row of adult.data, by which that order is checked
 
 
 def load(data_dir: Path | None) -> Split:
@@ -86,7 +83,6 @@ def load_from_openml() -> Split:
 
 
 def _text(value: float, options: Sequence[str] | None) -> str:
-    """A number as the files have it, or the category that it is the place of."""
     if np.isnan(value):
         return "?"
     return options[int(value)] if options else str(float(value))
@@ -121,7 +117,6 @@ def _dataset(origin: Path | str, rows: Iterable[Sequence[str]]) -> Dataset:
 def _one_hot(
     origin: Path | str, name: str, texts: Sequence[str], options: Sequence[str]
 ) -> NDArray[np.bool_]:
-    """Which option each text is."""
     found: NDArray[np.bool_] = np.array(texts)[:, np.newaxis] == np.array(options)
     known = found.any(axis=1)
     if not known.all():

@@ -10,9 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dprime import validate
 
-ROWS_AT_ONCE = 1 << 12
-"""Records whose bytes are copied at a time."""
-
+ROWS_AT_ONCE = 1 << 12  # records whose bytes are copied at a time
 Number = TypeVar("Number", bound=np.generic)
 
 

@@ -19,10 +19,7 @@ def one_hot_group(name: str, names: Sequence[str]) -> tuple[str, ...]:
 def column_places(
     columns: Sequence[Column], names: Sequence[str], width: int | None = None
 ) -> tuple[int, ...]:
-    """Where columns stand that differ, each given by index or by name.
-
-    There are `width` columns, else as many as names; `names` is empty where they have none.
-    """
+    """Where columns stand that differ, each given by index or by name (`names` may be empty)."""
     if not columns:
         remedy = "name the attribute's columns"
         raise validate.invalid_input("attribute", "empty", "at least one column", remedy)

@@ -21,24 +21,19 @@ AXES: dict[Kind, str] = {
     "binary": "(n, features)",
     "table": "(n, features)",
 }
-LARGEST_WHOLE = 2**53
-"""Up to here a float64 holds every whole number."""
+LARGEST_WHOLE = 2**53  # up to here a float64 holds every whole number
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Records with labels that cannot be written to.
-
-    An array that is already read-only is kept, any other one is copied: whoever made the data set
-    may go on writing to their array without changing it.
+    """Records with labels that cannot be written to: a read-only array is kept, any other copied.
 
     Attributes:
         records: float32, (n, channels, height, width) for images, else (n, features).
         labels: int64 class indexes from 0, or float32 targets where `classes` is None.
         kind: "image", "binary" (features 0 and 1 only) or "table".
         sparse: whether nearly all numbers are zero, as in baskets. A first linear layer then takes
-            a fraction of the time. You declare it, and dprime does not measure it: one record must
-            not decide how all others are computed.
+            a fraction of the time. You declare it: one record must not decide how all are computed.
 
     >>> Dataset("two", np.eye(2), np.array([0, 1]), "binary", classes=2)
     Dataset('two', 2 records of 2, binary, 2 classes)
@@ -131,10 +126,7 @@ class Dataset:
         return self.take(_generator(seed).choice(len(self), size, replace=False))
 
     def split(self, test_share: float, seed: int) -> Split:
-        """A random partition into a part to train on and a part to test on; a seed gives one.
-
-        The share of the test part is rounded to whole records, at least one in each part.
-        """
+        """A random partition into two parts, neither empty; the same for the same seed."""
         share = validate.inner_probability("test_share", test_share, example=0.2)
         size = round(share * len(self))
         if not 0 < size < len(self):
@@ -205,7 +197,6 @@ def _check_finite(name: str, values: NDArray[np.float32]) -> None:
 
 
 def _check_each(name: str, good: NDArray[np.bool_], remedy: str) -> None:
-    """Refuse records that are not good everywhere; say how many, and which is the first."""
     whole = np.asarray(good.reshape(len(good), -1).all(axis=1))
     if not whole.all():
         remedy = f"{remedy}, beginning with record {whole.argmin()}"
@@ -213,7 +204,6 @@ def _check_each(name: str, good: NDArray[np.bool_], remedy: str) -> None:
 
 
 def _whole(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which are whole numbers; a float tells them up to the largest."""
     whole: NDArray[np.bool_] = (values == np.floor(values)) & (np.abs(values) < LARGEST_WHOLE)
     return whole
 

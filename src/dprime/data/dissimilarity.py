@@ -6,11 +6,9 @@ records, and takes the neighbour D′ that lies furthest from D:
 - add-remove (unbounded): D′ = D ∖ {x}, with the x in D whose sum of d(x, ·) over D is largest;
 - replace (bounded): D′ = D ∖ {x} ∪ {x′}, with the pair (x in D, x′ in U ∖ D) whose d is largest.
 
-It is a heuristic for a pair that is easy to tell apart: nothing certified follows from it.
-
-Notation: rows are the records a, columns the records b, a tile is a block of the d(a, b). A pair's
-index is its place row by row. The tiles are the same whatever part of a ranking is kept, so a
-ranking with `keep` equals the two ends of the full one.
+It is a heuristic for a pair that is easy to tell apart: nothing certified follows from it. Rows are
+the records a, columns the records b, a tile is a block of the d(a, b), a pair's index its place row
+by row. Whatever part of a ranking is kept, the tiles are the same.
 """
 
 from __future__ import annotations
@@ -55,9 +53,8 @@ def dissimilarity(
     """The dissimilarity d of every record of `a` to every record of `b`: (len(a), len(b)) numbers.
 
     - ssim: 1 − SSIM, from 0 for identical images to 2. The paper's "negative SSIM" ranks alike. It
-      is scikit-image's `structural_similarity` with its defaults and `data_range=1`: windows of
-      7 × 7, or the largest odd ones that fit, with equal weights, sample covariance, the mean over
-      windows and channels. In float32 it is within 1e-5.
+    is scikit-image's `structural_similarity` with its defaults and `data_range=1`: windows of 7 ×
+    7, or the largest odd ones that fit. In float32 it is within 1e-5.
     - euclidean and manhattan: the 2-norm and the 1-norm of the difference.
     - hamming: the share of the entries that differ.
     - cosine: 1 − cos. A zero record is at 1 from every other one, and at 0 from a zero record.
@@ -75,10 +72,7 @@ def dissimilarity(
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Records x in D, or pairs of x and a partner x′ in the universe, by their score.
-
-    Equal scores stand in the order of indexes. `kept` entries from each end are here, or all.
-    """
+    """Records x in D, or pairs of x and a partner x′ in the universe, by score, then by index."""
 
     records: _Indexes
     partners: _Indexes | None
@@ -94,11 +88,9 @@ class Ranking:
         return float(self.scores.max())
 
     def top(self, k: int) -> Ranking:
-        """The k largest scores, the largest first."""
         return self._first(k, -self.scores)
 
     def bottom(self, k: int) -> Ranking:
-        """The k smallest scores, the smallest first."""
         return self._first(k, self.scores)
 
     def _first(self, k: int, keys: _Floats) -> Ranking:
@@ -122,8 +114,8 @@ def dataset_sensitivity(
 
     "add-remove" scores every x in D by the sum of d(x, ·) over D, "replace" every pair of x in D
     and x′ in the universe U ∖ D by d(x, x′). With `keep`, only that many from the top and from the
-    bottom are kept, so that the pairs need not fit in memory; they are exactly those of the full
-    ranking. `progress` is called with the number of pairs compared so far, and of all pairs.
+    bottom are kept, exactly those of the full ranking. `progress` is called with the number of
+    pairs compared so far, and of all pairs.
 
     >>> inside, outside = [[0.0], [1.0]], [[0.5], [3.0]]
     >>> pairs = dataset_sensitivity(inside, outside, adjacency="replace", measure="euclidean")
@@ -159,9 +151,8 @@ def _tiles(
 ) -> Iterator[_Tile]:
     """All tiles in turn, the columns changing first.
 
-    On the CPU each thread has a tile to itself. PyTorch's own threads would share each of the
-    thousands of short operations and wait for one another at its end: up to fifty times as long, if
-    other processes are busy too.
+    On the CPU each thread has a tile to itself: PyTorch's own threads would wait for one another at
+    the end of thousands of short operations, up to fifty times as long beside busy processes.
     """
     cpu = a.device.type == "cpu"
     usual = CPU_MEMORY if cpu else GPU_MEMORY
@@ -203,7 +194,6 @@ def _sums(a: Tensor, tiles: Iterator[_Tile]) -> _Floats:
 
 
 def _extremes(width: int, tiles: Iterator[_Tile], keep: int) -> tuple[_Indexes, _Floats]:
-    """The pairs with the largest and with the smallest scores, as `_ends` of all of them."""
     index, scores = np.empty(0, np.int64), np.empty(0)
     for rows, columns, tile in tiles:
         row, column = (np.arange(n) for n in tile.shape)
@@ -214,7 +204,6 @@ def _extremes(width: int, tiles: Iterator[_Tile], keep: int) -> tuple[_Indexes, 
 
 
 def _ends(index: _Indexes, scores: _Floats, keep: int) -> tuple[_Indexes, _Floats]:
-    """The `keep` largest and the `keep` smallest scores."""
     chosen = np.union1d(_smallest(-scores, index, keep), _smallest(scores, index, keep))
     return index[chosen], scores[chosen]
 
@@ -303,7 +292,6 @@ MEASURES = tuple(_RULES)
 def _tensors(
     a: ArrayLike, b: ArrayLike | None, names: tuple[str, str], measure: str, device: str
 ) -> tuple[Tensor, Tensor]:
-    """Both records, checked, in one precision; without b, a is compared to itself."""
     validate.one_of("measure", measure, MEASURES)
     first = _checked(names[0], a, measure)
     second = first if b is None else _checked(names[1], b, measure)

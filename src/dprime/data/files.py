@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 
 from dprime import text, validate
 
-VARIABLE = "DPRIME_DATA"
-"""The environment variable that names the data folder where `data_dir` is not given."""
-
+VARIABLE = "DPRIME_DATA"  # names the data folder where `data_dir` is not given
 AGAIN = "download it again; it may be damaged"
 
 
@@ -55,7 +53,6 @@ class DataSource:
         return path
 
     def fetch(self, name: str, version: int) -> Any:
-        """The data set of this name from OpenML."""
         datasets = scikit_learn("sklearn.datasets")
         try:
             with warnings.catch_warnings():
@@ -70,7 +67,6 @@ class DataSource:
 
     @property
     def remedy(self) -> str:
-        """How to get the files."""
         return f"get the file from {self.address} and set {VARIABLE} or data_dir"
 
 

@@ -17,11 +17,8 @@ from dprime.data.dataset import Dataset, Split
 CLASSES = 10
 
 MNIST = files.DataSource("mnist", "http://yann.lecun.com/exdb/mnist/")
-MNIST_SIZES = 60_000, 10_000
-"""Records to train on and to test on; OpenML stores the test records last."""
-IDX_MAGIC = {1: 2049, 3: 2051}
-"""The first number of an idx file of bytes, by its number of axes."""
-
+MNIST_SIZES = 60_000, 10_000  # to train and to test on; OpenML stores the test records last
+IDX_MAGIC = {1: 2049, 3: 2051}  # the first number of an idx file of bytes, by its number of axes
 CIFAR10 = files.DataSource("cifar10", "https://www.cs.toronto.edu/~kriz/cifar.html")
 CIFAR10_ARCHIVES = ("cifar10_subset.npz", "cifar10.npz")
 """Keras keys, NHWC; the first holds a stratified subset, 10,000 + 2,000."""
@@ -79,7 +76,6 @@ def cifar10(data_dir: Path | None) -> Split:
 
 
 def _from_arrays(path: Path, images: NDArray[Any], labels: NDArray[Any]) -> Dataset:
-    """From images of shape (n, height, width, channels)."""
     files.check(path, "the type of the images", str(images.dtype), "uint8")
     files.check(path, "the shape of an image", images.shape[1:], (32, 32, 3))
     return _dataset("cifar10", path, images.transpose(0, 3, 1, 2), labels)
@@ -99,7 +95,6 @@ def _from_batches(data_dir: Path | None, *names: str) -> Dataset:
 def _dataset(
     name: str, path: Path | str, images: NDArray[np.uint8], labels: NDArray[Any]
 ) -> Dataset:
-    """Bytes 0 to 255 as numbers 0 to 1."""
     indexes = files.class_indexes(path, labels, CLASSES)
     files.check(path, "the number of labels", len(indexes), len(images))
     pixels = np.divide(images, 255, dtype=np.float32, order="C")

@@ -13,19 +13,14 @@ from dprime.data import adult, files, images, retail100, shokri
 from dprime.data.dataset import Dataset, Split
 
 TEST_SHARE = 0.2
-SPLIT_SEED = 0
-"""Data sets without an official test part are always split in this way."""
-
-BRIGHTEST = 16
-"""A pixel of the digits is a whole number up to this."""
-
+SPLIT_SEED = 0  # data sets without an official test part are always split in this way
+BRIGHTEST = 16  # a pixel of the digits is a whole number up to this
 DIABETES_COLUMNS = ("age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6")
 DIABETES_LOW = (18, 1, 15, 60, 90, 40, 20, 2, 3, 50)
 DIABETES_HIGH = (80, 2, 45, 140, 310, 250, 100, 10, 6.5, 130)
 """Round numbers that enclose each measurement; constants, so that no record moves another."""
 
-LARGEST_PROGRESSION = 350
-"""The diabetes targets run from 25 to 346; they are divided by this."""
+LARGEST_PROGRESSION = 350  # the diabetes targets run from 25 to 346; they are divided by this
 
 
 def _digits(_data_dir: Path | None) -> Dataset:
@@ -48,7 +43,6 @@ Loader = Callable[[Path | None], Split]
 
 
 def _split(whole: Callable[[Path | None], Dataset]) -> Loader:
-    """A loader of a data set that has no official test part."""
     return lambda data_dir: whole(data_dir).split(TEST_SHARE, SPLIT_SEED)
 
 
@@ -77,20 +71,14 @@ def load(
 
     `digits` and `diabetes` come with scikit-learn. All others are read from files below `data_dir`,
     else below the folder that the environment variable DPRIME_DATA names. With `source="openml"`,
-    scikit-learn fetches `mnist` or `adult` from OpenML. MNIST, Adult and CIFAR-10 have an official
-    test part; of the others a fifth is set aside, always the same records.
+    scikit-learn fetches `mnist` or `adult`. MNIST, Adult and CIFAR-10 have an official test part;
+    of the others a fifth is set aside, always the same records. `retail100` stands in the place of
+    Purchase-100 and is not Purchase-100. A missing file is a `FileNotFoundError` as well as an
+    `InputError`, whose sentence says where to get it.
 
-    `retail100` stands in the place of Purchase-100 and is not Purchase-100.
-
-    Raises:
-        InputError: an unknown name, or a file that is missing (a `FileNotFoundError` as well) or
-            broken; the sentence names the file and says where to get it.
-        ImportError: scikit-learn is needed and not installed.
-
-    Examples:
-        >>> digits = load("digits")
-        >>> digits.train, len(digits.test)
-        (Dataset('digits', 1,438 records of 1×8×8, image, 10 classes), 359)
+    >>> digits = load("digits")
+    >>> digits.train, len(digits.test)
+    (Dataset('digits', 1,438 records of 1×8×8, image, 10 classes), 359)
     """
     validate.one_of("name", name, names())
     if source == "openml" and name not in OPENML:

@@ -1,8 +1,7 @@
 """retail100: shopping baskets in 100 classes that k-means made.
 
-It stands in the place of Purchase-100 where that cannot be had, and it is not Purchase-100: other
-shops, other people, other numbers. Both were made in the same way, from shopping records whose
-classes are clusters. No result on it may be called a result on Purchase-100.
+It stands in the place of Purchase-100 where that cannot be had, made in the same way from other
+shops and people. No result on it may be called a result on Purchase-100.
 """
 
 from __future__ import annotations
@@ -26,10 +25,7 @@ LONGEST_ITEM = 9
 
 
 def load(data_dir: Path | None) -> Dataset:
-    """The 600 most frequent items of `retail.dat` as features; empty baskets are left out.
-
-    This stands in the place of Purchase-100 and is not Purchase-100.
-    """
+    """The 600 most frequent items of `retail.dat` as features; empty baskets are left out."""
     path = SOURCE.find(data_dir, "retail.dat")
     baskets, items = _read(path)
     if len(np.unique(items)) < ITEMS:
@@ -65,11 +61,7 @@ def _features(
 
 
 def _clusters(features: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Classes by k-means in small batches.
-
-    A second or two; k-means on all baskets takes about ten times as long and leaves classes of
-    one basket. One thread, since sums over threads depend on how many there are.
-    """
+    """Classes by k-means in small batches, on one thread: sums depend on how many there are."""
     cluster = files.scikit_learn("sklearn.cluster")
     threads = importlib.import_module("threadpoolctl")  # comes with scikit-learn
     with threads.threadpool_limits(limits=1):

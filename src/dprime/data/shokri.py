@@ -1,8 +1,7 @@
 """Location-30 and Purchase-100, both as Shokri et al. 2017 published them.
 
-In each line of their files stand a class from 1 and features 0 or 1, with commas. Purchase-100 has
-118 million of these features. Since each is one character, they are cut out of the file as bytes
-and never parsed: about a second, where `np.loadtxt` takes about 17.
+In each line stand a class from 1 and features 0 or 1, with commas. Since each is one character,
+they are cut out as bytes and never parsed: about a second, where `np.loadtxt` takes about 17.
 """
 
 from __future__ import annotations
@@ -22,10 +21,7 @@ LONGEST_LABEL = 9
 
 
 def location30(data_dir: Path | None) -> Dataset:
-    """Which of 446 places 5,010 people visited, in 30 classes.
-
-    From `location30.npz`, bit-packed, or from `bangkok`, the file in dataset_location.tgz.
-    """
+    """Which of 446 places 5,010 people visited, in 30 classes: bit-packed, or as published."""
     path = LOCATION30.find(data_dir, "location30.npz", "bangkok")
     read = _read_packed if ".npz" in path.name else _read_lines
     return read("location30", path, features=446, classes=30)
@@ -38,7 +34,6 @@ def purchase100(data_dir: Path | None) -> Dataset:
 
 
 def _read_packed(name: str, path: Path, features: int, classes: int) -> Dataset:
-    """From records whose bits are packed into bytes."""
     packed, count, numbers = files.read_arrays(path, "X_packed", "n_features", "y")
     files.check(path, "the number of features", count.tolist(), features)
     files.check(path, "the type of X_packed", str(packed.dtype), "uint8")
@@ -50,7 +45,6 @@ def _read_packed(name: str, path: Path, features: int, classes: int) -> Dataset:
 
 
 def _read_lines(name: str, path: Path, features: int, classes: int) -> Dataset:
-    """From the published format."""
     lines = files.read(path).translate(None, b'" \r').rstrip(b"\n").split(b"\n")
     commas, labels, digits = b"," * (features - 1), [], []
     for number, line in enumerate(lines, start=1):

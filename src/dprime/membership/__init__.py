@@ -29,31 +29,7 @@ _PLACES = {name: module for module, names in NEED_TORCH.items() for name in name
 
 __getattr__ = lazy(__name__, {}, library="torch", needing=_PLACES)
 
-__all__ = [
-    "ATTACKS",
-    "Cohort",
-    "Draw",
-    "Evidence",
-    "FrontierRecord",
-    "InferenceConfig",
-    "InferenceRecord",
-    "MembershipAttack",
-    "ModelOutputs",
-    "PoolFacts",
-    "PoolPlan",
-    "Recipe",
-    "Scored",
-    "Signals",
-    "Trainers",
-    "answers",
-    "attack_named",
-    "draw",
-    "frontier",
-    "infer",
-    "mechanism_of",
-    "outside",
-    "plan",
-    "sample",
-    "score",
-    "signals_of",
-]
+__all__ = ["ATTACKS", "Cohort", "Draw", "Evidence", "FrontierRecord", "InferenceConfig"]
+__all__ += ["InferenceRecord", "MembershipAttack", "ModelOutputs", "PoolFacts", "PoolPlan"]
+__all__ += ["Recipe", "Scored", "Signals", "Trainers", "answers", "attack_named", "draw"]
+__all__ += ["frontier", "infer", "mechanism_of", "outside", "plan", "sample", "score", "signals_of"]

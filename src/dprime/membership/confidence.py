@@ -19,8 +19,7 @@ from dprime.curve import TradeOff
 from dprime.data import arrays
 from dprime.text import interval_text
 
-HALVINGS = 60
-"""Halvings of an interval, until a float has no more digits."""
+HALVINGS = 60  # halvings of an interval, until a float has no more digits
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,6 @@ class Interval:
 
     @property
     def numbers(self) -> tuple[float, float, float]:
-        """The value and both ends."""
         return self.value, self.low, self.high
 
     def within(self) -> Interval:
@@ -43,7 +41,6 @@ class Interval:
         return replace(self, low=max(0.0, self.low), high=min(1.0, self.high))
 
     def text(self, digits: int = 3, *, scale: float = 1.0) -> str:
-        """For tables; a scale of 100 shows per cent."""
         return interval_text(*self.numbers, digits, scale=scale)
 
 
@@ -51,8 +48,7 @@ def over_repetitions(values: ArrayLike, *, confidence: float = 0.95, cells: int 
     """The mean over independent repetitions, such as target models, and its Student-t interval.
 
     An approximation where the values are not Gaussian. Repetitions share nothing but the data and
-    the shadow models, so this interval covers the randomness of one more target model. `cells` is
-    the number of such intervals that must hold together (Bonferroni).
+    the shadow models. `cells` is the number of such intervals that must hold together (Bonferroni).
     """
     given = arrays.numbers("values", values).astype(np.float64)
     if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all():
@@ -131,9 +127,8 @@ def contradicts(
 
         Σ_{k≥v} k P(W = k) / (m π) ≤ F(Σ_{k≥v-1} (c - k) P(W = k) / (m (1 - π)))    for every v.
 
-    The claim is the curve in the direction from "out" to "in". `records` are all that could have
-    been flagged; `choices` is between how many numbers flagged the largest contradiction was looked
-    for.
+    The claim is the curve from "out" to "in"; `records` are all that could have been flagged;
+    `choices` is between how many numbers flagged the largest contradiction was looked for.
 
     >>> curve = TradeOff.gaussian(0.5)
     >>> contradicts(curve, 90, 100, records=1000, prior=0.5)

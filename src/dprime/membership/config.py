@@ -1,37 +1,33 @@
-"""What is trained on parts of a pool, and what is attacked: names and numbers, without PyTorch.
+"""What is trained on parts of a pool, and what is attacked, without PyTorch.
 
-A field with a help text is also an option of `dprime infer`.
+A field that `configured` an option is one of `dprime infer`, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
-from dprime import validate
+from dprime import options, validate
 from dprime.data.dataset import Dataset
 from dprime.mechanisms import DPSGD
 from dprime.membership.attacks import MembershipAttack, attack_named
 from dprime.membership.signals import Bools
-from dprime.parameters import Check, check_fields, checked, steps_from_epochs
+from dprime.option import configured
+from dprime.parameters import Checked, parameter, steps_from_epochs
 from dprime.solve import choose
 
 if TYPE_CHECKING:
     from dprime.train import TrainingConfig
 
 USUAL = ("lira", "rmia", "attack-p", "attack-r", "yeom", "baseline")
-FEWEST_FALSE_ALARMS = 10
-"""A true-positive rate is shown only where this many false alarms are allowed."""
-
-
-def _option(default: Any, check: Check, help_text: str = "", **more: Any) -> Any:
-    return field(default=default, metadata=checked(check) | {"help": help_text}, **more)
+FEWEST_FALSE_ALARMS = 10  # least number allowed for a true-positive rate to be shown
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Checked):
     """A training described without its data.
 
     Give `epsilon` for noise that keeps it at `delta`, or the `noise_multiplier`, or neither for a
@@ -42,25 +38,23 @@ class Recipe:
     40
     """
 
-    batch: int = _option(64, validate.whole, "Expected records in a step")
-    epochs: float = _option(20.0, validate.positive, "Passes over a part of the pool")
-    epsilon: float | None = _option(None, validate.positive, "The claim: ε at --delta")
-    delta: float = _option(1e-5, validate.inner_probability, "δ of the claim")
-    noise_multiplier: float | None = _option(None, validate.positive, "Instead of ε: noise over C")
-    learning_rate: float = _option(0.5, validate.positive, "SGD learning rate")
-    clip_norm: float = _option(1.0, validate.positive, "C, the clipping norm")
-    momentum: float = _option(0.0, validate.below_one, "SGD momentum")
+    batch: int = configured(options.BATCH, 64, validate.whole)
+    epochs: float = configured(options.EPOCHS, 20.0, validate.positive)
+    epsilon: float | None = configured(options.EPSILON, None, validate.positive)
+    delta: float = configured(options.DELTA, 1e-5, validate.inner_probability)
+    noise_multiplier: float | None = configured(options.NOISE_MULTIPLIER, None, validate.positive)
+    learning_rate: float = configured(options.LEARNING_RATE, 0.5, validate.positive)
+    clip_norm: float = configured(options.CLIP_NORM, 1.0, validate.positive)
+    momentum: float = configured(options.MOMENTUM, 0.0, validate.below_one)
     loss: str = "cross-entropy"
 
-    def __post_init__(self) -> None:
-        check_fields(self)
+    def check_together(self) -> None:
         if self.epsilon is not None and self.noise_multiplier is not None:
             wanted, remedy = "left out with ε", "give one of them"
             raise validate.invalid_input("noise_multiplier", "given too", wanted, remedy)
 
     @property
     def private(self) -> bool:
-        """Whether noise is added."""
         return self.epsilon is not None or self.noise_multiplier is not None
 
     def training(self, pool: int, probability: float) -> TrainingConfig:
@@ -95,55 +89,52 @@ def _shares(name: str, values: object) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class InferenceConfig:
+class InferenceConfig(Checked):
     """Which models are attacked and how, and what is asked of the results.
 
-    Attributes:
-        attacks: by name, or made with options of your own.
-        probabilities: every π, with which each record is in a target's part.
-        records: how many of the pool are attacked, from the first; None for all.
-        fpr: false-positive rates at which members are counted.
-        min_tpr: the certified precision is for attackers who find at least this share of members.
-        top_share: the share of records that are called members to test the claim.
+    A record is in a target's part with each of the `sampling_probabilities`; the first `records` of
+    the pool are attacked, or all. Members are counted at `fpr`, the certified precision is for
+    attackers who find `min_tpr` of them, and a claim is tested by calling `top_share` of the
+    records members.
     """
 
-    attacks: Sequence[str | MembershipAttack] = USUAL
-    probabilities: Sequence[float] = _option((0.5,), _shares)
-    shadow_probability: float = _option(0.5, validate.inner_probability)
-    shadows: int = _option(64, validate.whole, "Models that the attacker trains")
-    targets: int = _option(5, partial(validate.whole, least=2), "Models that are attacked")
-    records: int | None = _option(
-        None, validate.whole, "Records of the pool that are attacked, from the first"
+    attacks: Sequence[str | MembershipAttack] = configured(options.ATTACKS, USUAL)
+    sampling_probabilities: Sequence[float] = configured(
+        options.SAMPLING_PROBABILITIES, (0.5,), _shares
     )
-    seed: int = _option(0, partial(validate.whole, least=0), "Random seed", repr=False)
-    fpr: Sequence[float] = _option((0.001, 0.01, 0.1), _shares)
-    min_tpr: float = _option(0.01, validate.rate, "Smallest TPR of attackers that matter")
-    confidence: float = _option(0.95, validate.inner_probability, "Confidence of the intervals")
-    top_share: float = _option(0.1, validate.rate)
+    shadow_probability: float = configured(
+        options.SHADOW_PROBABILITY, 0.5, validate.inner_probability
+    )
+    shadows: int = configured(options.SHADOWS, 64, validate.whole)
+    targets: int = configured(options.TARGETS, 5, partial(validate.whole, least=2))
+    records: int | None = configured(options.RECORDS, None, validate.whole)
+    seed: int = configured(options.SEED, 0, partial(validate.whole, least=0), repr=False)
+    fpr: Sequence[float] = parameter((0.001, 0.01, 0.1), _shares)
+    min_tpr: float = configured(options.MIN_TPR, 0.01, validate.rate)
+    confidence: float = configured(options.CONFIDENCE, 0.95, validate.inner_probability)
+    top_share: float = parameter(0.1, validate.rate)
 
-    def __post_init__(self) -> None:
-        check_fields(self)
+    def check_together(self) -> None:
         names = [attack.name for attack in self.chosen]
         if not names or len(set(names)) < len(names):
             wanted, shown = "one attack or more, each once", "one twice" if names else "empty"
             raise validate.invalid_input("attacks", shown, wanted, "give lira,rmia")
-        validate.whole("the number of probabilities", len(self.probabilities), example=1)
+        validate.whole(
+            "the number of sampling_probabilities", len(self.sampling_probabilities), example=1
+        )
         if self.top_share < self.min_tpr:
             limit = f"at most {self.top_share:g}, the share called members"
             raise validate.invalid_value("min_tpr", self.min_tpr, limit, "give a smaller one")
 
     @property
     def chosen(self) -> tuple[MembershipAttack, ...]:
-        """The attacks themselves."""
         return tuple(attack_named(each) if isinstance(each, str) else each for each in self.attacks)
 
     def describe(self, pool: Dataset) -> dict[str, Any]:
-        """What is asked of a pool, in JSON values."""
         attacks = list(map(repr, self.chosen))
         return {**vars(self), "attacks": attacks, "records": self.attacked(pool)}
 
     def attacked(self, pool: Dataset) -> int:
-        """How many records of a pool are attacked."""
         count = len(pool) if self.records is None else self.records
         if count > len(pool):
             wanted = f"at most {len(pool):,}"

@@ -2,9 +2,8 @@
 
     PoolPlan ──► at each π: draws from the pool, one training each, all at once ──► FrontierRecord
 
-Every point of a plan keeps the same bound, so what is left to compare is accuracy (Thudi et al.
-2024, figures 5 and 6). The models are thrown away. The bound is for one released model: choosing π
-by trainings on the pool is not part of it.
+What is left to compare is accuracy (Thudi et al. 2024, figures 5 and 6). The bound is for one
+released model: choosing π by trainings on the pool is not part of it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, final
 
@@ -22,7 +21,7 @@ from torch import nn
 
 import dprime
 from dprime import validate
-from dprime.attack.trainer import EngineTrainer
+from dprime.attack.trainer import Change, EngineTrainer
 from dprime.data.dataset import Dataset, Split
 from dprime.membership.confidence import Interval, over_repetitions
 from dprime.membership.planner import PoolPlan, PoolPoint
@@ -50,12 +49,9 @@ class MeasuredPoint(PoolPoint):
 
     Accuracies [repetition, measurement] are measured after these steps, the last of which is the
     end. Repetitions whose weights diverged count with the accuracy that such a model has.
-
-    Attributes:
-        choosing: mean final accuracy on the records by which the learning rate is chosen; None
-            where there is one rate only.
-        best_peeks_at_test: the best of each training's measurements; nobody can stop there without
-            the test part.
+    `choosing` is the mean final accuracy on the records by which the learning rate is chosen; None
+    where there is one rate only. Nobody can stop at `best_peeks_at_test`, the best of each
+    training's measurements.
     """
 
     learning_rate: float
@@ -72,10 +68,7 @@ class MeasuredPoint(PoolPoint):
         object.__setattr__(self, "final", self.among(1))
 
     def among(self, points: int) -> Interval:
-        """Accuracy at the end, with an interval that holds for this many points together.
-
-        It is exact where the accuracies of the repetitions are normally distributed.
-        """
+        """Accuracy at the end, with an interval that holds for this many points together."""
         final = self.accuracies[:, -1]
         return over_repetitions(final, confidence=CONFIDENCE, cells=points).within()
 
@@ -85,11 +78,8 @@ class MeasuredPoint(PoolPoint):
 class FrontierRecord(PoolPlan):
     """Accuracy against π at an equal bound on precision: what a run keeps, and tables show.
 
-    Attributes:
-        repetitions: trainings at each point, each on another draw.
-        best: π of the point with the best mean final accuracy.
-        tied: π of other points whose interval overlaps that of the best: they may be as good. The
-            best was picked among all points, so the intervals are those that hold for all at once.
+    `best` has the best mean final accuracy; the intervals of `tied` ones overlap its own, and hold
+    for all points at once, since the best was picked among them.
     """
 
     points: tuple[MeasuredPoint, ...]
@@ -166,21 +156,21 @@ def frontier(
 ) -> FrontierRecord:
     """Train at every point of a plan, and measure the accuracy on the test part.
 
-    The plan's pool is the training part of `data`, of distinct records. Each repetition trains on a
-    fresh draw from it. Much noise wants a smaller learning rate than little noise: of several, each
-    is tried at each point. The one with the best mean final accuracy on every other test record
-    stands for the point, and its accuracy is measured on the remaining ones.
+    The plan's pool is the training part of `data`, of distinct records; each repetition trains on a
+    fresh draw from it. Of several learning rates, each is tried at each point. The one with the
+    best mean final accuracy on every other test record stands for the point, and its accuracy is
+    measured on the remaining ones.
 
     The seed gives draws and trainings; whoever knows it knows the draws. None draws one that is not
-    kept; one that you give stands in the file. `file` is that of the run: points that are finished
-    in it are not trained again. `request` has names from which all this can be made again, for
-    `dprime resume`.
+    kept; one that you give stands in the `file` of the run, in which finished points are not
+    trained again. `request` has names from which all this can be made again, for `dprime resume`.
 
     >>> from dprime.data import load
     >>> from dprime.membership.planner import plan
     >>> from dprime.train.models import model_named
     >>> digits = load("digits")
-    >>> points = plan(0.8, pool_size=1438, batch_size=100, epochs=3, probabilities=[0.2, 0.79])
+    >>> points = plan(0.8, pool_size=1438, batch_size=100, epochs=3,
+    ...               sampling_probabilities=[0.2, 0.79])
     >>> net = model_named("linear", digits.train)
     >>> found = frontier(points, digits, net, learning_rate=2.0, clip_norm=1.0, seed=1)
     >>> found.best, found.tied
@@ -216,7 +206,6 @@ def frontier(
 
 
 def _config(plan: PoolPlan, work: _Trainings, seed: int | None) -> dict[str, Any]:
-    """What a frontier's run is, in JSON values."""
     trainers = [trainer.describe() for _, trainer in work.jobs]
     parts = {"pool": work.pool, "test": work.test, "choosing": work.choosing}
     return {
@@ -261,7 +250,6 @@ class _Trainings:
     seed: int = field(repr=False)
 
     def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:
-        """All repetitions of a training at once, each on another draw."""
         point, trainer = self.jobs[block]
         bits = int(np.float64(point.probability).view(np.uint64))
         own, *drawn = (derived_seed(self.seed, bits, n) for n in range(1 + self.repetitions))
@@ -277,7 +265,6 @@ class _Trainings:
         return found | ({"choosing": final[0].values} if final else {})
 
     def measured(self, arrays: Arrays) -> tuple[MeasuredPoint, ...]:
-        """Each point with the learning rate that did best on the records to choose by."""
         made = []
         for job, (point, trainer) in enumerate(self.jobs):
             rows = slice(job * self.repetitions, (job + 1) * self.repetitions)
@@ -294,14 +281,8 @@ class _Trainings:
         tried = itertools.groupby(made, key=lambda each: each.probability)
         return tuple(max(group, key=lambda each: each.choosing or 0.0) for _, group in tried)
 
-    def with_memory_fraction(self, fraction: float) -> _Trainings:
-        return self._with(lambda trainer: trainer.with_memory_fraction(fraction))
-
-    def on_device(self, device: str, memory: float) -> _Trainings:
-        return self._with(lambda trainer: trainer.on_device(device, memory))
-
-    def _with(self, change: Callable[[EngineTrainer], EngineTrainer]) -> _Trainings:
-        jobs = tuple((point, change(trainer)) for point, trainer in self.jobs)
+    def with_compute(self, change: Change) -> _Trainings:
+        jobs = tuple((point, trainer.with_compute(change)) for point, trainer in self.jobs)
         return dataclasses.replace(self, jobs=jobs)
 
 
@@ -310,5 +291,4 @@ def _epoch(point: PoolPoint) -> int:
 
 
 def _measured_after(point: PoolPoint) -> tuple[int, ...]:
-    """The steps after which the accuracy is measured: every epoch, and at the end."""
     return (*range(_epoch(point), point.steps, _epoch(point)), point.steps)

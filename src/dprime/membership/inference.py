@@ -2,9 +2,8 @@
 
     InferenceConfig + pool ──► targets and shadow models ──► scores of every attack ──► Inference
 
-A target is trained on a part of the pool, each record kept with probability π. Every attack scores
-every record of every target. Numbers are means over the targets with Student-t intervals, beside
-what the certified curve of the same training allows.
+Every attack scores every record of every target. Numbers are means over the targets with Student-t
+intervals, beside what the certified curve of the same training allows.
 """
 
 from __future__ import annotations
@@ -22,12 +21,7 @@ from dprime.attack.trainer import Trainer
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
 from dprime.membership import results
-from dprime.membership.confidence import (
-    Interval,
-    contradicts,
-    over_repetitions,
-    precision_of_share,
-)
+from dprime.membership.confidence import Interval, contradicts, over_repetitions, precision_of_share
 from dprime.membership.config import InferenceConfig
 from dprime.membership.pool import check_distinct, check_outside
 from dprime.membership.shadows import (
@@ -58,8 +52,9 @@ class AttackResult:
     Attributes:
         tpr: at the false-positive rates that can be counted.
         held_out_precision: at thresholds chosen on other records.
-        best_precision: of the top i · 2.5 % (Thudi et al. 2024), chosen after looking.
-        shuffled_best: the same for scores dealt out at random, which is what it has for nothing.
+        best_precision: of the top i · 2.5 % (Thudi et al. 2024), chosen after looking;
+            `shuffled_best` is the same for scores dealt out at random, which is what it has for
+            nothing.
         top_precision: of calling a fixed share of the records members.
         targets_that_contradict: targets whose answers contradict the claim, at a level corrected
             for the number of attacks, targets and shares; None without a claim.
@@ -93,14 +88,9 @@ class Allowed:
 class Inference:
     """What was found at one π.
 
-    Attributes:
-        min_tpr: of the attackers that the certified precision is for.
-        top_share: the share of records that are called members to test the claim.
-        certified: whether the claim was computed from the engine's training, not only stated.
-        telling: whether answers that are all right would contradict the claim; else no attack can.
-        verdict: refuted, not refuted, inconclusive, or no claim. Inconclusive: too few records are
-            attacked for any answers to refute it, or a precision lies above the claim and could
-            still be luck.
+    The claim is `certified` if it was computed from the engine's training; it is `telling` if
+    answers that are all right would contradict it. The verdict is refuted, not refuted, no claim,
+    or inconclusive: no answers can refute it, or a precision above the claim could still be luck.
     """
 
     probability: float
@@ -193,15 +183,12 @@ def infer(
 ) -> InferenceRecord:
     """Attack models that are trained on parts of a pool, and say what was reached.
 
-    Targets of every π are attacked with the same shadow models.
-
-    `trainer` gives the trainer for a probability, so that batches can keep their size, and `claim`
-    the curve that is claimed of the targets' training. Without it, that is the certified curve of
-    the engine's training, if it is private. No model is trained on the population.
-
-    The run in `file` keeps what every model answers; `shadow_file` keeps the shadow models' answers
-    apart, for other inferences. `request` has names from which all this can be made again, for
-    `dprime resume`.
+    Targets of every π are attacked with the same shadow models. `trainer` gives the trainer for a
+    probability, so that batches can keep their size, and `claim` the curve that is claimed of the
+    targets' training; without it, that is the certified curve of the engine's training, if it is
+    private. No model is trained on the population. The run in `file` keeps what every model
+    answers; `shadow_file` keeps the shadow models' answers apart, for other inferences. `request`
+    has names from which all this can be made again, for `dprime resume`.
 
     >>> from dprime.data import load
     >>> from dprime.membership import Recipe, Trainers
@@ -223,7 +210,7 @@ def infer(
     attacker = _attacker(trainer, config, pool)
     cohorts = [
         Cohort.of(trainer(pi), config.targets, pi, seed=own_seed(config.seed, 1, round(1e9 * pi)))
-        for pi in config.probabilities
+        for pi in config.sampling_probabilities
     ]
     certified = claim is None and cohorts[0].trainer.training is not None
     claims = [
@@ -246,7 +233,7 @@ def infer(
         shadows = None if attacker is None else outputs[-1]
         found = [
             _inferred(each, shadows, curve, pi, config, described["records"], certified)
-            for each, curve, pi in zip(outputs, claims, config.probabilities, strict=False)
+            for each, curve, pi in zip(outputs, claims, config.sampling_probabilities, strict=False)
         ]
         record = InferenceRecord(pool.name, tuple(found))
         run.keep(to_json(record))
@@ -256,7 +243,6 @@ def infer(
 def _attacker(
     trainer: Callable[[float], Trainer], config: InferenceConfig, pool: Dataset
 ) -> Cohort | None:
-    """The shadow models, if an attack needs them; refused if records would lack models."""
     attacks = [attack for attack in config.chosen if "shadows" in attack.needs]
     if not attacks:
         return None
@@ -283,7 +269,6 @@ def _inferred(
     records: int,
     certified: bool,
 ) -> Inference:
-    """From what the models answer to what every attack reached at one π."""
     if lost := int((~targets.pool.known).any(axis=1).sum()):
         shown, remedy = f"such that {lost} of {len(targets)} diverged", "lower the learning rate"
         raise validate.invalid_input("targets", shown, "finite", remedy)
@@ -309,7 +294,6 @@ def _contradicted(
     config: InferenceConfig,
     tests: int,
 ) -> bool:
-    """Whether any of these answers about one target contradicts the claim."""
     if claim is None:
         return False
     level = {"confidence": config.confidence, "choices": tests}

@@ -4,10 +4,8 @@
 
 Notation: π is the probability with which each of the N records of the pool is drawn, B the batch
 size, ρ the target. An attacker who finds at least the share t (`min_tpr`) of the members is right
-in at most the share ρ of its "member" answers. T is Thudi et al. 2024 ("Less can be more").
-
-The noise is read off the certified curve. T's own way goes over one pair (ε, δ) and its theorem
-3.3, which is valid too but looser; it stands beside.
+in at most the share ρ of its "member" answers. The noise is read off the certified curve; theorem
+3.3 of Thudi et al. 2024 ("Less can be more", T), which is valid too but looser, stands beside.
 """
 
 from __future__ import annotations
@@ -27,11 +25,8 @@ from dprime.text import round_up
 
 MIN_TPR, DELTA = 0.01, 1e-5
 
-FEWEST = 5
-"""The usual probabilities are so spaced that at least this many steps fit below the target."""
-
-LAST = 0.1
-"""The last of the usual probabilities lies below the target by this share of a step."""
+FEWEST = 5  # steps of the usual probabilities that fit below the target, at least
+LAST = 0.1  # the last of the usual probabilities lies below the target by this share of a step
 
 
 @final
@@ -51,12 +46,9 @@ class ByTheorem:
 class PoolPoint:
     """A share of the pool with the noise that keeps the target.
 
-    Attributes:
-        epsilon: certified, at the plan's δ; what someone who was drawn has left of DP.
-        sample_rate: of a batch, B/(πN).
-        expected_records: πN; how many were really drawn is a secret.
-        precision: certified, at most the target.
-        by_theorem: the same by one pair (ε, δ); None where no noise keeps the target that way.
+    `epsilon` is certified at the plan's δ, what someone who was drawn has left of DP; `sample_rate`
+    is B/(πN), πN the `expected_records`; `precision` is certified, and `by_theorem` the same by one
+    pair (ε, δ), None where no noise keeps the target that way.
     """
 
     probability: float
@@ -69,24 +61,18 @@ class PoolPoint:
     by_theorem: ByTheorem | None
 
     def mechanism(self) -> PoolSampled:
-        """What the core accounts for."""
         return PoolSampled(self.training(), probability=self.probability)
 
     def training(self) -> DPSGD:
-        """The training on the part that was drawn."""
         return DPSGD(self.noise_multiplier, self.sample_rate, self.steps)
 
 
 @dataclass(frozen=True)
 class PoolPlan:
-    """Points that all keep one target.
+    """Points that all keep one target ρ, for attackers with a TPR of at least `min_tpr`.
 
-    Attributes:
-        target: ρ, for attackers with a TPR of at least `min_tpr`.
-        delta: at which every ε is read.
-        epochs: expected passes over the part that was drawn; None where steps were given.
-        points: the smallest π first.
-        planned: what the plan says, in plain words.
+    Every ε is read at `delta`; `epochs` are expected passes over the part that was drawn, or None
+    where `steps` were given. The smallest π comes first.
     """
 
     target: float
@@ -122,7 +108,7 @@ def plan(
     batch_size: float,
     epochs: float | None = None,
     steps: int | None = None,
-    probabilities: Iterable[float] | None = None,
+    sampling_probabilities: Iterable[float] | None = None,
     min_tpr: float = MIN_TPR,
     delta: float = DELTA,
 ) -> PoolPlan:
@@ -130,10 +116,11 @@ def plan(
 
     `precision` is the target, which no attacker's precision exceeds at any of the points if it
     finds at least the share `min_tpr` of the members. `epochs` counts expected passes over the part
-    that was drawn, so that a larger part has more steps; `steps` gives every part the same. Every ε
-    is read at `delta`. Without `probabilities` they are `usual_probabilities`.
+    that was drawn, so that a larger part has more steps; `steps` gives every part the same. Without
+    `sampling_probabilities` they are `usual_probabilities`.
 
-    >>> made = plan(0.731, pool_size=60_000, batch_size=1024, epochs=15, probabilities=[0.1, 0.5])
+    >>> made = plan(0.731, pool_size=60_000, batch_size=1024, epochs=15,
+    ...             sampling_probabilities=[0.1, 0.5])
     >>> [round(point.noise_multiplier, 1) for point in made.points]
     [1.8, 2.2]
     """
@@ -147,13 +134,13 @@ def plan(
     if batch > records:
         wanted, remedy = f"at most {records:,}, the whole pool", "give a smaller batch"
         raise validate.invalid_value("batch", batch, wanted, remedy)
-    if probabilities is None:
+    if sampling_probabilities is None:
         drawn = usual_probabilities(target, batch / records)
     else:
-        drawn = sorted({_drawable(each, target, batch, records) for each in probabilities})
+        drawn = sorted({_drawable(each, target, batch, records) for each in sampling_probabilities})
     if not drawn:
         remedy = "give for example 0.1, 0.3 and 0.5"
-        raise validate.invalid_input("probabilities", "empty", "one or more", remedy)
+        raise validate.invalid_input("sampling_probabilities", "empty", "one or more", remedy)
     given = None if steps is None else validate.whole("steps", steps)
     goal: dict[str, Any] = {"precision": target, "min_tpr": share}
     points = []
@@ -187,8 +174,7 @@ def usual_probabilities(precision: float, least: float = 0.0) -> list[float]:
 
 
 def _drawable(probability: float, target: float, batch: float, records: int) -> float:
-    """A probability that leaves room below the target, and a batch."""
-    value = validate.inner_probability("probability", probability, example=0.1)
+    value = validate.inner_probability("sampling_probabilities", probability, example=0.1)
     wanted = remedy = ""
     if value >= target:
         wanted = f"below the target precision {target:g}"
@@ -197,7 +183,7 @@ def _drawable(probability: float, target: float, batch: float, records: int) -> 
         wanted = f"at least {batch / records:.3g}, or the drawn part is smaller than a batch"
         remedy = f"give a batch of at most {value * records:g}"
     if wanted:
-        raise validate.invalid_value("probability", probability, wanted, remedy)
+        raise validate.invalid_value("sampling_probabilities", probability, wanted, remedy)
     return value
 
 

@@ -1,11 +1,10 @@
 """The MI sampling mechanism: a training set drawn from a pool, and who was drawn kept secret.
 
-pool of distinct records ──► draw (a coin for each record, from the seed) ──► Draw ──► training
+    pool of distinct records ──► draw (a coin for each record, from the seed) ──► Draw ──► training
 
-Notation: π is the probability with which a record is kept (Thudi et al. 2024, section 4). It is the
-prior of whoever knows the pool but not the draw, if the coins are independent, the records distinct
-and nothing public depends on how many were kept. So the expected size is public, and the draw, its
-size and the seed are secret: no text made here shows them.
+The probability π with which a record is kept (Thudi et al. 2024, section 4) is the prior of whoever
+knows the pool but not the draw, if the coins are independent, the records distinct and nothing
+public depends on how many were kept. So the draw, its size and the seed are secret.
 """
 
 from __future__ import annotations
@@ -34,20 +33,15 @@ Floats = NDArray[np.float64]
 PURPOSE = b"dprime: who is drawn from a pool, 1"
 """Keeps these coins apart from whatever else is made from the same seed."""
 
-BLOCK = 1 << 16
-"""Coins that are made with one call of the hash function."""
-
-EMPTY_DRAW = 1e-6
-"""Where an empty draw is likelier than this, no data set is made of a draw."""
+BLOCK = 1 << 16  # coins that are made with one call of the hash function
+EMPTY_DRAW = 1e-6  # where an empty draw is likelier than this, no data set is made of a draw
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Draw:
-    """A training set drawn from a pool, by `draw`.
+    """A training set drawn from a pool, by `draw`: `members` [record], which is secret.
 
-    Attributes:
-        members: whether each record of the pool was drawn [record]. Secret.
-        probability: π, with which each record was kept: one for all, or one for each.
+    Each record was kept with `probability` π: one for all, or one for each.
 
     >>> kept = draw(1000, 0.2)
     >>> kept
@@ -74,11 +68,9 @@ class Draw:
 
     @property
     def empty_probability(self) -> float:
-        """The chance that nobody at all is drawn."""
         return math.exp(self._over_records(np.log1p(-self.probability)))
 
     def _over_records(self, values: float | Floats) -> float:
-        """The sum over the records of their values, or of one for all."""
         if isinstance(values, np.ndarray):
             return math.fsum(values)
         return len(self.members) * float(values)
@@ -90,15 +82,13 @@ class Draw:
 
     @property
     def smallest(self) -> float:
-        """The smallest π of any record."""
         return float(np.min(self.probability))
 
     def mechanism(self, training: Mechanism) -> PoolSampled:
         """What was run: this draw, then a training on what was drawn.
 
-        Where the records differ in π, the largest one is taken. The bound on precision grows with
-        π, so it holds for every record; for a rarer one it could be lower. The smallest is kept
-        beside it, for questions that grow the other way.
+        Where the records differ in π, the largest one is taken: the bound on precision grows with
+        π. The smallest is kept beside it, for questions that grow the other way.
 
         >>> from dprime import DPSGD
         >>> ran = draw(1000, 0.1).mechanism(DPSGD(1.0, 0.01, 2000))
@@ -111,24 +101,20 @@ class Draw:
     def take(self, pool: Dataset) -> Dataset:
         """The drawn records, in the pool's order. How many they are is a secret.
 
-        A data set cannot be empty. So that no error can tell that a draw is, a pool whose draws
-        would be empty now and then (more than once in a million) is refused whatever was drawn.
+        So that no error can tell that a draw is empty, a pool whose draws would be empty more than
+        once in a million is refused whatever was drawn.
         """
         self._check_usable("pool", len(pool))
         return pool.take(self.members)
 
     def subset(self, dataset: Any) -> Subset[Any]:
-        """The drawn items of a PyTorch data set, which must be the pool: a `Subset` of it.
-
-        Refused where a draw may be empty, as in `take`: a loader that fails on it would tell.
-        """
+        """The drawn items of a PyTorch data set, which must be the pool; refused as in `take`."""
         self._check_usable("dataset", len(dataset))
         from torch.utils.data import Subset  # noqa: PLC0415  only this needs PyTorch
 
         return Subset(dataset, np.flatnonzero(self.members).tolist())
 
     def _check_usable(self, name: str, length: int) -> None:
-        """Refuse another pool; and one of which a draw may be empty, whatever was drawn."""
         if length != len(self.members):
             wanted = f"the pool of {len(self.members):,} records"
             remedy = "give the one that was drawn from, in its order"
@@ -143,15 +129,14 @@ class Draw:
 def draw(pool: int | Dataset, probability: ArrayLike, *, seed: int | None = None) -> Draw:
     """Draw a training set from a pool: each record on its own coin.
 
-    The coins are the words of SHAKE-256 (FIPS 202) of the seed, and the coin of a record depends
-    on the seed and on its place in the pool alone. Whoever knows the seed knows who was drawn, and
-    nobody else does: a generator made for simulations would pass the same tests for randomness,
-    but promises nothing against someone who tries to reckon back.
+    The coins are the words of SHAKE-256 (FIPS 202) of the seed, and the coin of a record depends on
+    the seed and on its place in the pool alone. Whoever knows the seed knows who was drawn, and
+    nobody else does: a generator made for simulations promises nothing against someone who tries to
+    reckon back.
 
     A pool is the number of records, or a data set, whose records must be distinct: two of one kind
     would give it a larger probability than π, which is one for all records or one for each. A small
-    seed such as 1 is for experiments, not for secrets; None draws one that nobody can guess and
-    forgets it.
+    seed such as 1 is for experiments; None draws one that nobody can guess and forgets it.
 
     >>> first, again = draw(50, 0.5, seed=7), draw(50, 0.5, seed=7)
     >>> bool((first.members == again.members).all())
@@ -169,10 +154,7 @@ def draw(pool: int | Dataset, probability: ArrayLike, *, seed: int | None = None
 
 
 def coins(seed: int, count: int, probability: float | Floats) -> Bools:
-    """Whether each of `count` records is kept, from its own 64-bit word.
-
-    A record is kept with probability π rounded down to a multiple of 2^-64, so never above π.
-    """
+    """Whether each record is kept, from its own 64-bit word: with π rounded down to 2^-64."""
     # a word lies below floor(2^64 π) with just that probability; π < 1, so this fits 64 bits
     limits = np.floor(np.ldexp(np.broadcast_to(probability, count), 64)).astype(np.uint64)
     kept: Bools = _words(seed, count) < limits
@@ -191,11 +173,7 @@ def _words(seed: int, count: int) -> NDArray[np.uint64]:
 
 
 def check_distinct(rows: Iterable[bytes], name: Callable[[int], str] = "record {}".format) -> None:
-    """Refuse a pool in which a record occurs twice; say where first, and how often.
-
-    Rows are what makes each record what it is. Two with the same hash (BLAKE2b, 128 bits) count as
-    the same, which by chance does not happen.
-    """
+    """Refuse a pool in which a record occurs twice, by a hash (BLAKE2b, 128 bits) of its row."""
     seen: dict[bytes, int] = {}
     first, repeated = "", 0
     for place, row in enumerate(rows):
@@ -233,7 +211,6 @@ def _places_outside(population: Dataset, pool: Dataset) -> list[int]:
 
 
 def _probabilities(given: ArrayLike, count: int) -> float | Floats:
-    """π for all records, or one for each."""
     values = np.array(arrays.numbers("probability", given), dtype=np.float64)
     if values.ndim == 0:
         return validate.inner_probability("probability", float(values), example=0.2)

@@ -25,12 +25,8 @@ from dprime.membership.pool_forms import FORMS, PoolFile, open_pool
 from dprime.plain import to_json
 from dprime.seeds import SEED_BITS, fresh_seed
 
-ENDING = ".pool.json"
-"""What the public file's name adds to that of the training set."""
-
-FORMAT = "dprime pool, version 1"
-"""What the public file says of itself."""
-
+ENDING = ".pool.json"  # what the public file's name adds to that of the training set
+FORMAT = "dprime pool, version 1"  # what the public file says of itself
 Content = str | Callable[[BinaryIO], object]
 """A text, or what writes to a file."""
 
@@ -42,13 +38,8 @@ SEED_DIGITS = SEED_BITS // 4
 class PoolFacts:
     """What may be known about a draw: everything but who was drawn, how many, and the seed.
 
-    Attributes:
-        probability: π; where records differ in it the largest one, whose bound holds for all.
-        probability_column: the column that gave them, or None.
-        expected_records: how many records are drawn on average.
-        empty_probability: the chance that nobody is drawn.
-        batch: the expected batch size, where one was given.
-        sample_rate: the rate that makes such batches out of the expected size.
+    `probability` is π; where records differ in it, by the `probability_column`, the largest one,
+    whose bound holds for all. `sample_rate` makes batches of the expected size `batch`.
     """
 
     format: str = field(default=FORMAT, init=False)
@@ -62,10 +53,7 @@ class PoolFacts:
     sample_rate: float | None = None
 
     def risk_command(self, *, noise_multiplier: str = "NOISE", steps: str = "STEPS") -> str:
-        """The command that certifies a training on the draw, with π as the prior.
-
-        What is not known stands in capitals.
-        """
+        """The command that certifies a training on the draw; what is not known, in capitals."""
         batch = "BATCH" if self.batch is None else self.batch
         expected = f"{self.expected_records!r}".removesuffix(".0")
         numbers = {
@@ -78,10 +66,7 @@ class PoolFacts:
 
 
 def mechanism_of(path: str | Path, training: Mechanism) -> PoolSampled:
-    """What was run, from the public file beside a training set: the draw, then the training.
-
-    The training's sampling rate is that of the expected size.
-    """
+    """What was run, from the public file; the training's sampling rate is of the expected size."""
     try:
         known = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -99,7 +84,7 @@ def sample(
     pool: str | Path,
     out: str | Path,
     *,
-    probability: float | None = None,
+    sampling_probability: float | None = None,
     probability_column: str | None = None,
     ignore: Sequence[str] = (),
     batch: float | None = None,
@@ -114,17 +99,17 @@ def sample(
     written or none. What is returned does not depend on the draw.
 
     The records must be distinct, but for the columns to `ignore`, such as a running number. Each is
-    kept with `probability`, or with that in its `probability_column`, which stays in the training
-    set and does not make two records distinct. From an expected `batch` size the sampling rate
-    follows. `members` is a file for who was drawn: a line with 0 or 1 for each record of the pool.
-    The secret seed is read from `seed_file` if it is there, else a new one is written. `force`
-    writes over files that are there.
+    kept with `sampling_probability`, or with that in its `probability_column`, which stays in the
+    training set and does not make two records distinct. From an expected `batch` size the sampling
+    rate follows. `members` is a file with 0 or 1 for each record of the pool. The secret seed is
+    read from `seed_file` if it is there, else a new one is written. `force` writes over files that
+    are there.
     """
-    given = {"probability": probability, "probability_column": probability_column}
-    validate.exactly_one("probability, probability_column", given, "give one of them")
+    given = {"sampling_probability": sampling_probability, "probability_column": probability_column}
+    validate.exactly_one("sampling_probability, probability_column", given, "give one of them")
     paths = _new_paths(pool, out, {"members": members, "seed_file": seed_file}, force=force)
     records = open_pool(pool)
-    chances = _chances(records, probability, probability_column)
+    chances = _chances(records, sampling_probability, probability_column)
     left_out = {_column("ignore", name, records.columns) for name in ignore} | {probability_column}
     compared = [name for name in records.columns if name not in left_out]
     if not compared:
@@ -158,9 +143,8 @@ def _facts(drawn: Draw, column: str | None, batch: float | None) -> PoolFacts:
 
 
 def _chances(records: PoolFile, probability: float | None, column: str | None) -> float | Floats:
-    """π for all, or for each record; a sentence says in which line one is wrong."""
     if column is None:
-        return validate.inner_probability("probability", probability, example=0.2)
+        return validate.inner_probability("sampling_probability", probability, example=0.2)
     values = records.numbers(_column("probability_column", column, records.columns))
     check_probabilities(values, lambda index: f"{column} in {records.place(index)}")
     return values
@@ -176,7 +160,6 @@ def _column(name: str, column: str, columns: tuple[str, ...]) -> str:
 def _new_paths(
     pool: str | Path, out: str | Path, secret: Mapping[str, str | Path | None], *, force: bool
 ) -> dict[str, Path]:
-    """Where everything is written; no two of them the same, and none there already."""
     source, made = Path(pool), Path(out)
     if source.suffix.lower() in FORMS and made.suffix.lower() != source.suffix.lower():
         wanted = f"a file that ends in {source.suffix}, as the pool"

@@ -1,8 +1,4 @@
-"""The forms of file that a pool can have: CSV and TSV, Parquet, and NumPy's .npy and .npz.
-
-Each form has the records' columns, says what makes a record what it is, and copies some of the
-records to a file of the same form, as they are.
-"""
+"""The forms of file that a pool can have: CSV and TSV, Parquet, and NumPy's .npy and .npz."""
 
 from __future__ import annotations
 
@@ -53,7 +49,6 @@ class PoolFile(ABC):
         """Write a file of the same form with the records that were drawn, in their order."""
 
     def place(self, index: int) -> str:
-        """The name of a record in a sentence."""
         return f"record {index}"
 
 
@@ -61,8 +56,7 @@ class TextPool(PoolFile):
     """CSV with a header, copied byte for byte.
 
     Quoted fields may hold line breaks; blank lines are no records. Records are compared by their
-    fields as read, so that quotes around a field make no difference. A record is named by its first
-    line, counted from 1 with the header.
+    fields as read. One is named by its first line, counted from 1 with the header.
     """
 
     def __init__(self, path: Path, delimiter: str) -> None:
@@ -191,7 +185,6 @@ class ArrayPool(PoolFile):
         return values.astype(np.float64)
 
     def write(self, members: Bools, stream: BinaryIO) -> None:
-        """Every array cut alike, packed as in the pool."""
         kept = {
             name: array[members] if array.ndim else array for name, array in self._arrays.items()
         }

@@ -21,22 +21,14 @@ from dprime.data import arrays
 from dprime.membership.confidence import Interval, over_repetitions
 from dprime.membership.signals import Bools, Floats
 
-QUANTILES = 40
-"""Thresholds of Thudi et al. 2024, section 4.2: the top i · 2.5 % of the scores, i = 1 to 40."""
-
-LEAST_FLAGGED = 10
-"""A threshold is chosen among those that accept at least this many records."""
-
-ROUNDING = 1e-12
-"""A share of the records that is a whole number up to this is that number."""
+QUANTILES = 40  # top i · 2.5 % of the scores, i = 1 to 40: Thudi et al. 2024, section 4.2
+LEAST_FLAGGED = 10  # a threshold is chosen among those that accept at least this many records
+ROUNDING = 1e-12  # a share of the records that is a whole number up to this is that number
 
 
 @dataclass(frozen=True)
 class Roc:
-    """The rates that thresholds on the scores give, and the area below them; ties are one step.
-
-    The area is the chance that a member's score is above that of another record, ties counted half.
-    """
+    """The rates that thresholds on the scores give, and the area below them; ties are one step."""
 
     fpr: tuple[float, ...] = field(repr=False)
     tpr: tuple[float, ...] = field(repr=False)
@@ -99,8 +91,8 @@ def precision_over_quantiles(scores: ArrayLike, members: ArrayLike) -> Precision
     """The paper's number: the best precision of accepting the top i · 2.5 %, i = 1 to 40.
 
     Thudi et al. 2024, section 4.2. Records that tie with the last one accepted are accepted too.
-    The threshold is chosen on the records that it is measured on, so this lies above the precision
-    of the attack: show it beside `shuffled_best`, or use `held_out_precision`.
+    Measured on the records that chose the threshold, this lies above the precision of the attack:
+    show it beside `shuffled_best`, or use `held_out_precision`.
 
     >>> best = precision_over_quantiles(range(80), [i % 3 > 0 for i in range(80)])
     >>> best.value, best.flagged
@@ -111,11 +103,7 @@ def precision_over_quantiles(scores: ArrayLike, members: ArrayLike) -> Precision
 
 
 def _best_threshold(values: Floats, truth: Bools, least: int) -> float:
-    """The quantile of the best precision among those that accept enough records; NaN without any.
-
-    Of equal precisions, the one that accepts the most records; all records with a score are
-    accepted where none accepts enough.
-    """
+    """The quantile of the best precision (all where none accepts enough; NaN without any)."""
     flagged, correct, thresholds = _accepted(values, truth)
     if not len(flagged):
         return math.nan
@@ -131,10 +119,7 @@ def _above(threshold: float, values: Floats, truth: Bools) -> Precision:
 def shuffled_best(
     scores: ArrayLike, members: ArrayLike, rng: np.random.Generator, times: int = 1000
 ) -> float | None:
-    """The mean of `precision_over_quantiles` with the scores dealt out to the records at random.
-
-    The paper's number means something only where it lies above this.
-    """
+    """The mean of `precision_over_quantiles` with the scores dealt out to the records at random."""
     values, truth = _checked(scores, members)
     flagged, _, _ = _accepted(values, truth)
     if not len(flagged):
@@ -144,10 +129,7 @@ def shuffled_best(
 
 
 def _accepted(values: Floats, truth: Bools) -> tuple[NDArray[Any], NDArray[Any], Floats]:
-    """For the top i/40 of the records: how many are accepted, how many rightly, from which score.
-
-    A record without a score takes its place at the bottom and is never accepted.
-    """
+    """Of the top i/40 of the records: how many are accepted, how many rightly, from where."""
     known = ~np.isnan(values)
     order = np.argsort(-values[known], kind="stable")
     ordered, correct = values[known][order], np.cumsum(truth[known][order])
@@ -162,13 +144,11 @@ def held_out_precision(
 ) -> float | None:
     """Choose the threshold on one half of the records, measure on the other, and the other way.
 
-    The records are parted at random. Chosen is the threshold of the best precision among the 40
-    quantiles that accept at least `LEAST_FLAGGED` records (all with a score, where none does).
-
-    The result is the mean of the halves' precisions, an estimate without bias; a half in which no
-    record was flagged is left out, and where both are there is none. (Correct over flagged of both
-    halves together would be biased upward, by 0.01 to 0.02 on scores that tell nothing: how many
-    are flagged in one half depends on how lucky the other is.)
+    Chosen is the threshold of the best precision among the 40 quantiles that accept at least
+    `LEAST_FLAGGED` records. The result is the mean of the halves' precisions, an estimate without
+    bias; a half in which no record was flagged is left out. (Correct over flagged of both halves
+    together would be biased upward, by 0.01 to 0.02 on scores that tell nothing: how many are
+    flagged in one half depends on how lucky the other is.)
     """
     values, truth = _checked(scores, members)
     found = []
@@ -190,8 +170,8 @@ def top_precision(
 ) -> Precision:
     """Flag a share of the records, fixed before looking: those of the highest scores.
 
-    The number flagged depends on nothing but the number of records, as `contradicts` needs it. Ties
-    are broken at random; records without a score come last.
+    The number flagged depends on the number of records alone, as `contradicts` needs it. Ties are
+    broken at random; records without a score come last.
     """
     values, truth = _checked(scores, members)
     flagged = number_flagged(share, len(values))
@@ -201,7 +181,6 @@ def top_precision(
 
 
 def _checked(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Bools]:
-    """Scores and truth, one row of each; repetitions one after the other."""
     values = arrays.numbers("scores", scores).astype(np.float64)
     truth = arrays.numbers("members", members)
     if truth.shape != values.shape or not values.size or not np.isin(truth, (0, 1)).all():

@@ -2,15 +2,14 @@
 
     pool + trainer ──► parts of the pool ──► models ──► ModelOutputs ──► attack ──► Scored
 
-What they answer can be kept in a file. It is used again only where every setting is the same, to
-the last digit of the data; a training that was killed goes on where it stopped.
+What they answer can be kept in a file, which is used again only where every setting is the same.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -21,6 +20,7 @@ from torch import nn
 import dprime
 from dprime import validate
 from dprime.attack.trainer import (
+    Change,
     EngineTrainer,
     FunctionTrainer,
     Trainer,
@@ -42,9 +42,7 @@ from dprime.train.compute import HERE
 from dprime.train.models import network_named
 from dprime.train.progress import bar
 
-TOGETHER = {"own": 1, "cpu": 16}
-"""Models that are trained and stored together, by where."""
-
+TOGETHER = {"own": 1, "cpu": 16}  # models that are trained and stored together, by where
 TOGETHER_ON_GPU = 1024
 
 PARTS = ("pool", "population")
@@ -68,7 +66,6 @@ class Trainers:
     def named(
         cls, recipe: Recipe, pool: Dataset, *, model: str, own: str | None = None, **rest: Any
     ) -> Self:
-        """From the names of a network and of a function, as the command line has them."""
         if own is not None:
             return cls(recipe, pool, own=function_named(own))
         found = cls(recipe, pool, network_named(model, pool), **rest)
@@ -76,7 +73,6 @@ class Trainers:
         return found
 
     def __call__(self, probability: float) -> Trainer:
-        """The trainer of models on parts of the pool of this share."""
         if self.own is not None:
             return FunctionTrainer(self.own)
         assert self.network is not None
@@ -94,10 +90,7 @@ class Trainers:
 
 @dataclass(frozen=True, eq=False)
 class ModelOutputs:
-    """Which model was trained on which record of the pool [model, record], and what they answer.
-
-    They answer about the records of the pool, and about records that no model was trained on.
-    """
+    """Which model was trained on which record of the pool [model, record], and what they answer."""
 
     members: Bools = field(repr=False)
     pool: Signals = field(repr=False)
@@ -113,10 +106,7 @@ class ModelOutputs:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """What the attack of this name made of some target models, and the truth [target, record].
-
-    A higher score means member; NaN means that the attack does not say so.
-    """
+    """What an attack made of some target models (or NaN), and the truth [target, record]."""
 
     attack: str
     scores: Floats = field(repr=False)
@@ -129,10 +119,7 @@ def score(
     shadows: ModelOutputs | None,
     records: Iterable[int],
 ) -> Scored:
-    """Let an attack look at each target in turn, at the records in these places of the pool.
-
-    Shadow models are the attacker's, trained on parts of the same pool; some attacks need none.
-    """
+    """Let an attack look at each target in turn, at the records in these places of the pool."""
     places = np.fromiter(records, dtype=np.int64)
     known: dict[str, Any] = {}
     if shadows is not None:
@@ -150,11 +137,9 @@ def score(
 class Cohort:
     """Models that are trained alike, each on a random part of a pool.
 
-    Attributes:
-        probability: π, of a record being in a model's part.
-        seed: gives the parts and the models.
-        device: where the first of them are trained, or "own" for a function of your own. Blocks
-            keep their size when they move to another device.
+    A record is in a model's part with `probability`; the seed gives the parts and the models. The
+    `device` is where the first of them are trained, or "own" for a function of your own: blocks
+    keep their size when they move to another one.
     """
 
     trainer: Trainer
@@ -165,7 +150,6 @@ class Cohort:
 
     @classmethod
     def of(cls, trainer: Trainer, models: int, probability: float = 0.5, *, seed: int) -> Cohort:
-        """Models by this trainer, where it trains."""
         count = validate.whole("models", models, example=64)
         share = validate.inner_probability("probability", probability)
         device = "own" if trainer.training is None else str(trainer.compute.device)
@@ -173,7 +157,6 @@ class Cohort:
 
     @property
     def block(self) -> int:
-        """How many of them are trained and stored together."""
         return TOGETHER.get(self.device, TOGETHER_ON_GPU)
 
     def members(self, records: int) -> Bools:
@@ -198,7 +181,7 @@ def answers(
     """Train models on random parts of a pool of distinct records, and ask them about every record.
 
     No model is trained on the population. A run in `file` keeps the answers; one that holds the
-    same is used, and one with other settings refused. `backend` says where models are trained.
+    same is used, and one with other settings refused.
     """
     check_outside(population, pool)
     work = Models((cohort,), pool, population)
@@ -217,7 +200,6 @@ class Models:
 
     @property
     def blocks(self) -> list[tuple[Cohort, int]]:
-        """Whose models are in each block, and which of the cohort's blocks it is."""
         return [
             (cohort, number)
             for cohort in self.cohorts
@@ -225,12 +207,10 @@ class Models:
         ]
 
     def describe(self) -> dict[str, Any]:
-        """What all cohorts have in common, in JSON values."""
         digests = {"pool": self.pool.digest(), "population": self.population.digest()}
         return {"dprime": dprime.__version__, "data": self.pool.name, **digests}
 
     def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:
-        """Train the models of a block, and ask them."""
         cohort, number = self.blocks[block]
         first = number * cohort.block
         members = cohort.members(len(self.pool))[first : first + cohort.block]
@@ -238,14 +218,10 @@ class Models:
         seed = own_seed(cohort.seed, 1 + number)
         return {"members": members, **_trained(cohort.trainer, part, self.population, seed)}
 
-    def with_memory_fraction(self, fraction: float) -> Models:
-        return self._with(lambda trainer: trainer.with_memory_fraction(fraction))
-
-    def on_device(self, device: str, memory: float) -> Models:
-        return self._with(lambda trainer: trainer.on_device(device, memory))
-
-    def _with(self, change: Callable[[Trainer], Trainer]) -> Models:
-        cohorts = (dataclasses.replace(each, trainer=change(each.trainer)) for each in self.cohorts)
+    def with_compute(self, change: Change) -> Models:
+        trainers = (each.trainer.with_compute(change) for each in self.cohorts)
+        own = zip(self.cohorts, trainers, strict=True)
+        cohorts = (dataclasses.replace(each, trainer=trainer) for each, trainer in own)
         return dataclasses.replace(self, cohorts=tuple(cohorts))
 
 
@@ -257,7 +233,6 @@ def own_seed(seed: int, *purpose: int) -> int:
 def _trained(
     trainer: Trainer, part: TrainingData, population: Dataset, seed: int
 ) -> dict[str, Floats]:
-    """One model for each part of the pool: answers about the pool, and about the others."""
     answered: dict[str, list[Floats]] = {}
     for model in trainer.models(part, seed):
         for about, records in zip(PARTS, (part.common, population), strict=True):

@@ -28,18 +28,12 @@ Bools = NDArray[np.bool_]
 
 NAMES = ("log_p", "log1m_p")
 
-BATCH = 1024
-"""Records that a module is asked about at once."""
+BATCH = 1024  # records that a module is asked about at once
 
 
 @dataclass(frozen=True, eq=False)
 class Signals:
-    """How sure models are of the true classes of records; records are the last axis.
-
-    Attributes:
-        log_p: ln p of the true class [..., record].
-        log1m_p: ln(1 - p) [..., record].
-    """
+    """How sure models are: ln p and ln(1 - p) of the true class [..., record]."""
 
     log_p: Floats = field(repr=False)
     log1m_p: Floats = field(repr=False)
@@ -54,10 +48,7 @@ class Signals:
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, labels: ArrayLike) -> Self:
-        """From a classifier's outputs before the softmax [..., record, class].
-
-        A last axis of length 1 is the logit of class 1; labels are the true classes [record].
-        """
+        """From outputs before the softmax [..., record, class], or the one logit of class 1."""
         outputs = arrays.numbers("logits", logits).astype(np.float64)
         places = arrays.numbers("labels", labels)
         *_, records, classes = 0, 0, *outputs.shape
@@ -93,7 +84,6 @@ class Signals:
 
     @property
     def probability(self) -> Floats:
-        """Probability of the true class, p."""
         return np.exp(self.log_p)
 
     @property
@@ -114,9 +104,8 @@ class Signals:
 def signals_of(model: nn.Module | Trained, records: Dataset, *, device: str = "cpu") -> Signals:
     """What a model says about records: [record] for a module, [trial, record] for `Trained`.
 
-    The outputs are read as logits: one for each class, or a single one that speaks for class 1.
-    A module is asked in evaluation mode, where it is, and left as it was; `device` is where the
-    models of `Trained` are asked.
+    The outputs are read as logits: one for each class, or a single one that speaks for class 1. A
+    module is asked where it is, in evaluation mode; models of `Trained` on the `device`.
     """
     if records.classes is None:
         remedy = "membership attacks need the probability of a class"
@@ -124,44 +113,35 @@ def signals_of(model: nn.Module | Trained, records: Dataset, *, device: str = "c
     from dprime.train import Trained  # noqa: PLC0415  all else here works without PyTorch
 
     if isinstance(model, Trained):
-        outputs = _outputs_of_trials(model, records.records, device)
+        outputs, axis = _of_trials(model, records, device), 0
     else:
-        outputs = _outputs_of_module(model, records.records)
-    parts, start = [], 0
-    for logits in outputs:
-        stop = start + logits.shape[-2]
-        parts.append(Signals.from_logits(logits, records.labels[start:stop]))
-        start = stop
-    return Signals(
-        *(np.concatenate([vars(part)[name] for part in parts], axis=-1) for name in NAMES)
-    )
+        outputs, axis = _of_module(model, records), -1
+    parts = [vars(Signals.from_logits(*each)) for each in outputs]
+    return Signals(*(np.concatenate([part[name] for part in parts], axis) for name in NAMES))
 
 
-def _outputs_of_trials(
-    trained: Trained, records: NDArray[np.float32], device: str
-) -> Iterator[NDArray[Any]]:
-    """[trial, record, class], in parts that fit."""
+def _of_trials(
+    trained: Trained, records: Dataset, device: str
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Outputs [trial, record, class] of some models at a time, and labels."""
     import torch  # noqa: PLC0415
 
     from dprime.data.devices import device_named  # noqa: PLC0415
-    from dprime.train.evaluate import room_on  # noqa: PLC0415
+    from dprime.train.evaluate import outputs_of  # noqa: PLC0415
 
     network, place = trained.network, device_named(device)
     if trained.weights is None:
         remedy = "train with keep_weights=True"
         raise validate.invalid_input("model", "without its weights", "trained and kept", remedy)
     network.model.to(place)
-    weights, x = trained.weights.to(place), torch.tensor(records, device=place)
-    most = max(1, room_on(place) // (4 * network.numbers_per_record(x[:1])))
-    length = min(len(x), most)
-    for part in x.split(length):
-        groups = weights.split(max(1, most // length))
-        yield torch.cat([network.outputs(group, part[None]) for group in groups]).cpu().numpy()
+    x = torch.tensor(records.records, device=place)
+    for parts in outputs_of(network, trained.weights.to(place), x):
+        yield torch.cat(parts, 1).cpu().numpy(), records.labels
     network.model.cpu()
 
 
-def _outputs_of_module(model: nn.Module, records: NDArray[np.float32]) -> Iterator[NDArray[Any]]:
-    """[record, class], some records at a time."""
+def _of_module(model: nn.Module, records: Dataset) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Outputs [record, class] about some records at a time, and their labels."""
     import torch  # noqa: PLC0415
 
     device = next((weight.device for weight in model.parameters()), None)
@@ -169,7 +149,9 @@ def _outputs_of_module(model: nn.Module, records: NDArray[np.float32]) -> Iterat
     model.eval()
     try:
         with torch.no_grad():
-            for part in torch.tensor(records, device=device).split(BATCH):
-                yield model(part).cpu().numpy()
+            for start in range(0, len(records), BATCH):
+                part = slice(start, start + BATCH)
+                x = torch.tensor(records.records[part], device=device)
+                yield model(x).cpu().numpy(), records.labels[part]
     finally:
         model.train(was_training)

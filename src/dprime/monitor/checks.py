@@ -139,9 +139,10 @@ def at_start(training: OpacusTraining, delta: float) -> Iterator[str]:
         )
 
 
-def may_mix(layer: nn.Module) -> bool:
-    """Whether a layer or a loss may mix records, or have a wrong norm, in some mode."""
-    return isinstance(layer, (*MIXING, *criteria.DIVIDING)) or _pads_otherwise(layer)
+def may_mix(layer: nn.Module, *, ghost: bool) -> bool:
+    """Whether a layer or a loss may mix records, or have a wrong norm; losses in no ghost mode."""
+    kinds = MIXING if ghost else (*MIXING, *criteria.DIVIDING)
+    return isinstance(layer, kinds) or _pads_otherwise(layer)
 
 
 def softmaxes(training: OpacusTraining) -> list[nn.Module]:
@@ -161,7 +162,7 @@ def mixes(module: nn.Module, training: OpacusTraining | None = None) -> bool:
 def reasons_in(layer: nn.Module, training: OpacusTraining) -> Iterator[str]:
     """Why a layer or a loss voids the guarantee of a training, without what is under it."""
     if isinstance(layer, criteria.DIVIDING):
-        if criteria.divides_by_weights(layer, training):
+        if criteria.divides_by_weights(layer):
             yield Problem.DIVIDED
         return
     if _mixes(layer, training):

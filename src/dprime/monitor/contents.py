@@ -14,19 +14,24 @@ the model. One that rises in some steps only would tell of the records that were
 from __future__ import annotations
 
 import cmath
-import hashlib
-import io
 import math
-import pickle
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter, is_
-from types import FunctionType
 from typing import Any, Literal
 
-import torch
 from torch import Tensor, nn
+
+from dprime.monitor.fingerprints import (
+    Norm,
+    differ,
+    digest,
+    finite,
+    norms_of,
+    numbers_in,
+    values_of,
+    written_out,
+)  # fmt: skip
 
 Change = Literal["", "weights", "buffers"]
 
@@ -51,11 +56,6 @@ NO_EXTRA = nn.Module.get_extra_state
 
 DIGITS = 1e-5
 """Share of a norm that moving a model to another device may change."""
-
-PLAIN = (torch.float32, torch.float64)
-
-STANDS_FOR = 1.5, 2.5, 3.5
-"""What a norm has in the place of NaN, inf and -inf."""
 
 
 def modules_of(root: nn.Module) -> Iterator[nn.Module]:
@@ -95,7 +95,7 @@ class Contents:
         self._trained: list[Tensor] = []
         self._rest: list[Tensor] = []
         self._single: list[Tensor] = []  # buffers of one number
-        self._norms: list[Tensor] | None = None  # of the trained, and then of the rest
+        self._norms: list[Norm] | None = None  # of the trained, and then of the rest
         self._not_finite: set[Tensor] = set()  # those that had such values
         self._known: list[Tensor] = []  # everything that is looked at
         self._versions: list[Version] = []  # of each of these
@@ -125,9 +125,10 @@ class Contents:
         self._settled += 1
         step = self._settled + 1
         self.due = step < OFTEN or step % EVERY == 0 or _power(step)
-        count = len(self._trained)
-        self._norms[:count] = self._norms_of(self._trained)
-        self._versions[:count] = _versions(self._trained)
+        trained = self._trained
+        count = len(trained)
+        self._norms[:count] = self._norms_of(trained) if self._not_finite else norms_of(trained)
+        self._versions[:count] = _versions(trained)
 
     @property
     def frozen_late(self) -> bool:
@@ -141,7 +142,7 @@ class Contents:
         """Whether anything was written to since; it may have been put back."""
         return self._norms is not None and self._versions != _versions(self._known)
 
-    def moved(self, others: Sequence[Tensor], norms: Sequence[Tensor]) -> bool:
+    def moved(self, others: Sequence[Tensor], norms: Sequence[Norm]) -> bool:
         """Whether weights are other ones now than when `changed` was asked, and did not say so.
 
         Or other tensors have other norms than these; without `norms` they are not looked at.
@@ -160,23 +161,26 @@ class Contents:
 
         Everything is brought from the device at once.
         """
-        self._found, norms = self._changed(others)
-        return self._found, norms
-
-    def _changed(self, others: Sequence[Tensor]) -> tuple[Change, list[float]]:
         if self._norms is None:
             self.begin()
-        change: Change = "" if self._in_place() else self._rearranged()
-        assert self._norms is not None
-        written = self.written()
+        self._found = "" if self._in_place() else self._rearranged()
+        written = self._versions != _versions(self._known)
         if not (written or self.due):
-            return change, _values(norms_of(others))
+            return self._found, values_of(norms_of(others))
+        self._found, norms = self._compared(self._found, others, written=written)
+        return self._found, norms
+
+    def _compared(
+        self, change: Change, others: Sequence[Tensor], *, written: bool
+    ) -> tuple[Change, list[float]]:
+        """The same where norms are compared, though nothing else may have been changed."""
+        assert self._norms is not None
         change = change or (self._turned() if written else "")
         self._count()
         rest = self._rest if written or self._rest_due() else []
         count = len(self._trained) + len(rest)
         now = self._norms_of([*self._trained, *rest, *others])
-        values = _values([*self._norms[:count], *now])
+        values = values_of([*self._norms[:count], *now])
         was, is_now, norms = values[:count], values[count : 2 * count], values[2 * count :]
         if was != is_now:
             change = change or self._differing(was, is_now)
@@ -187,14 +191,14 @@ class Contents:
         self._stand_in(is_now)
         return change, norms
 
-    def _norms_of(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+    def _norms_of(self, tensors: Sequence[Tensor]) -> list[Norm]:
         """Their norms, of which values that are not finite leave something to compare."""
         if not self._not_finite:
             return norms_of(tensors)
-        return norms_of([_finite(t) if t in self._not_finite else t for t in tensors])
+        return norms_of([finite(t) if t in self._not_finite else t for t in tensors])
 
     def _values_of_norms(self) -> list[float]:
-        return _values(self._norms or [])
+        return values_of(self._norms or [])
 
     def _stand_in(self, norms: list[float]) -> None:
         """Where these are not finite, norms are from now on those of `_finite`."""
@@ -206,11 +210,11 @@ class Contents:
         ):
             if not math.isfinite(norm):
                 self._not_finite.add(tensor)
-                self._norms[place] = norms_of([_finite(tensor)])[0]
+                self._norms[place] = norms_of([finite(tensor)])[0]
 
     def _count(self) -> None:
         """By how much buffers of one number rose since they were last looked at."""
-        for buffer, now in zip(self._single, _numbers(self._single), strict=True):
+        for buffer, now in zip(self._single, numbers_in(self._single), strict=True):
             was, self._numbers[buffer] = self._numbers[buffer], now
             if was != now and not (cmath.isnan(was) and cmath.isnan(now)):
                 self._rises[buffer] = self._rises.get(buffer, 0) + (now - was)
@@ -225,8 +229,8 @@ class Contents:
         known = [*self._trained, *self._rest]
         left = dict(zip(known, self._values_of_norms(), strict=True))
         pairs = [(self._slots[slot], t) for slot, t in now.items() if not _one_number(t)]
-        norms = _values(
-            norms_of([_finite(t) if before in self._not_finite else t for before, t in pairs])
+        norms = values_of(
+            norms_of([finite(t) if before in self._not_finite else t for before, t in pairs])
         )
         return all(
             before in left and _close(norm, left[before]) and self._has_bytes(before, tensor)
@@ -236,7 +240,7 @@ class Contents:
     def _has_bytes(self, before: Tensor, tensor: Tensor) -> bool:
         """Whether a tensor has the bytes of another, where those are known and of its type."""
         comparable = before in self._digests and before.dtype == tensor.dtype
-        return not comparable or _digest(tensor) == self._digests[before]
+        return not comparable or digest(tensor) == self._digests[before]
 
     def _turned(self) -> Change:
         """Whether a buffer that was written to has other bytes; its norm may be the same."""
@@ -244,9 +248,9 @@ class Contents:
         change: Change = ""
         for tensor, was in zip(self._rest, before, strict=False):
             if tensor in self._digests and [was] != _versions([tensor]):
-                digest = _digest(tensor)
-                if digest != self._digests[tensor]:
-                    self._digests[tensor], change = digest, "buffers"
+                known, self._digests[tensor] = self._digests[tensor], digest(tensor)
+                if known != self._digests[tensor]:
+                    change = "buffers"
         return change
 
     def called(self) -> Change:
@@ -265,6 +269,9 @@ class Contents:
         To be asked once in each step.
         """
         change: Change = ""
+        if not (self._single or self._with_extra):
+            self._calls = 0
+            return change
         extra = self._extra_states() if self._with_extra else {}
         if extra != self._extra:
             self._extra, change = extra, "buffers"
@@ -328,7 +335,7 @@ class Contents:
 
     def _extra_states(self) -> dict[nn.Module, str]:
         """What modules save besides weights and buffers."""
-        return {module: _written_out(module.get_extra_state()) for module in self._with_extra}
+        return {module: written_out(module.get_extra_state()) for module in self._with_extra}
 
     def _made_at_first(self, module: nn.Module, name: str) -> bool:
         """Whether a buffer that is not saved was made in the first step, such as a mask."""
@@ -352,9 +359,9 @@ class Contents:
         self._single = [t for t in others if _one_number(t)]
         self._known = [*self._trained, *self._rest, *self._single]
         new = [t for t in self._single if t not in self._numbers]
-        self._numbers.update(zip(new, _numbers(new), strict=True))
+        self._numbers.update(zip(new, numbers_in(new), strict=True))
         self._digests = {
-            t: self._digests[t] if t in self._digests else _digest(t)
+            t: self._digests[t] if t in self._digests else digest(t)
             for t in self._rest
             if not isinstance(t, nn.Parameter) and t.numel() <= MANY
         }
@@ -366,56 +373,6 @@ class Contents:
                 for name, tensor in (*module._parameters.items(), *module._buffers.items()):
                     if tensor is not None:
                         yield (module, name), tensor
-
-
-class _Values(pickle.Pickler):
-    """Writes objects out by their values, also in tensors, wherever these are kept."""
-
-    def reducer_override(self, thing: Any) -> Any:
-        """A tensor's own form would name its memory; and some objects have none."""
-        if isinstance(thing, Tensor):
-            return str, (f"{thing.dtype} {tuple(thing.shape)} {_digest(thing)}",)
-        if isinstance(thing, io.BytesIO):
-            return bytes, (thing.getvalue(),)
-        if isinstance(thing, (type, FunctionType)):
-            return (str, (repr(thing),)) if "<" in thing.__qualname__ else NotImplemented
-        try:
-            return thing.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
-        except Exception:  # whatever a class of the user's raises
-            return str, (repr(thing),)
-
-
-def _written_out(state: Any) -> str:
-    """A digest of a state's values; where one cannot be saved, of the text that stands for it."""
-    for fast in (True, False):  # fast, equal objects do not differ from one that comes twice
-        written = io.BytesIO()
-        values = _Values(written, pickle.HIGHEST_PROTOCOL)
-        values.fast = fast
-        try:
-            values.dump(state)
-        except Exception:  # such as for cycles, which only the slow way knows
-            continue
-        return hashlib.blake2b(written.getbuffer()).hexdigest()
-    return repr(state)
-
-
-def _digest(tensor: Tensor) -> str:
-    """A digest of its bytes."""
-    values = tensor.detach().cpu().flatten().contiguous()
-    return hashlib.blake2b(values.view(torch.uint8).numpy().data).hexdigest()
-
-
-def _numbers(tensors: Sequence[Tensor]) -> list[Any]:
-    """The one number of each, exactly; those of a type and device are brought together."""
-    alike: dict[Any, list[int]] = defaultdict(list)
-    for place, tensor in enumerate(tensors):
-        alike[tensor.dtype, tensor.device].append(place)
-    found: list[Any] = [None] * len(tensors)
-    for places in alike.values():
-        numbers = torch.stack([tensors[place].detach().reshape(()) for place in places]).tolist()
-        for place, number in zip(places, numbers, strict=True):
-            found[place] = number
-    return found
 
 
 def _one_number(tensor: Tensor) -> bool:
@@ -442,48 +399,3 @@ def _others(tensors: Iterable[Tensor], but: Sequence[Tensor]) -> list[Tensor]:
 def _versions(tensors: Sequence[Tensor]) -> list[Version]:
     """How often each was written to, and where it is."""
     return list(zip(map(WRITTEN, tensors), map(Tensor.data_ptr, tensors), strict=True))
-
-
-def norms_of(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Their Euclidean norms."""
-    if not tensors:
-        return []
-    enabled = torch.is_grad_enabled()
-    torch._C._set_grad_enabled(False)  # as torch.no_grad() does, in a tenth of its calls
-    try:
-        return list(torch._foreach_norm([t if t.dtype in PLAIN else _real(t) for t in tensors]))
-    finally:
-        torch._C._set_grad_enabled(enabled)
-
-
-def differ(norms: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
-    """Whether any norm is another one now."""
-    values = _values([*norms, *others])
-    pairs = zip(values[: len(norms)], values[len(norms) :], strict=True)
-    return any(a != b and not (math.isnan(a) and math.isnan(b)) for a, b in pairs)
-
-
-def _finite(tensor: Tensor) -> Tensor:
-    """A tensor with numbers in the place of values that are not finite, and room for its norm."""
-    return torch.nan_to_num(_real(tensor.detach()).double(), *STANDS_FOR)
-
-
-def _real(tensor: Tensor) -> Tensor:
-    """A tensor whose norm has enough digits."""
-    if tensor.dtype in PLAIN:
-        return tensor
-    if tensor.is_complex():
-        return torch.view_as_real(tensor)
-    if not tensor.is_floating_point():
-        return tensor.double()
-    return tensor.float()
-
-
-def _values(numbers: Sequence[Tensor]) -> list[float]:
-    """Single numbers, brought from their device together."""
-    if not numbers:
-        return []
-    try:
-        return torch.stack([*numbers]).tolist()
-    except RuntimeError:  # on several devices
-        return [float(number) for number in numbers]

@@ -27,17 +27,18 @@ FEW = 1024
 
 
 def losses_of(training: OpacusTraining) -> list[nn.Module]:
-    """The losses of PyTorch in the criterion and in the model that may mix the records."""
-    layers = (layer for root in training.roots for layer in modules_of(root))
-    return [layer for layer in layers if isinstance(layer, (*DIVIDING, *ELEMENTWISE))]
+    """The losses of PyTorch in the criterion and in the model that may mix the records.
 
-
-def leaves_labels_out(loss: Any, given: Sequence[Any], training: OpacusTraining) -> bool:
-    """Whether a loss is about to divide by the number of labels that it does not leave out.
-
-    Ghost mode takes the loss of each record, and weighs it alone.
+    Ghost mode takes the loss of each record, and weighs it alone: there none divides by labels.
     """
-    if not isinstance(loss, DIVIDING) or loss.reduction != "mean" or training.ghost:
+    layers = (layer for root in training.roots for layer in modules_of(root))
+    kinds = ELEMENTWISE if training.ghost else (*DIVIDING, *ELEMENTWISE)
+    return [layer for layer in layers if isinstance(layer, kinds)]
+
+
+def leaves_labels_out(loss: Any, given: Sequence[Any]) -> bool:
+    """Whether a loss is about to divide by the number of labels that it does not leave out."""
+    if not isinstance(loss, DIVIDING) or loss.reduction != "mean":
         return False
     for part in given:
         labels = isinstance(part, Tensor) and not part.is_floating_point()
@@ -72,10 +73,9 @@ def spreads(loss: Any, given: Sequence[Any]) -> bool:
     return outputs.dim() != targets.dim() or outputs.shape[0] != targets.shape[0]
 
 
-def divides_by_weights(loss: nn.Module, training: OpacusTraining) -> bool:
-    """Whether a loss divides by the class weights of the records."""
-    weighs = isinstance(loss, DIVIDING) and loss.weight is not None
-    return weighs and loss.reduction == "mean" and not training.ghost
+def divides_by_weights(loss: nn.Module) -> bool:
+    """Whether a loss divides by the class weights of the records, but in ghost mode."""
+    return isinstance(loss, DIVIDING) and loss.weight is not None and loss.reduction == "mean"
 
 
 def function_divides_by_weights(training: OpacusTraining) -> bool:

@@ -70,8 +70,8 @@ def _no_listener() -> Callable[..., None]:
     return _deaf
 
 
-_AROUND: dict[tuple[type, str], list[weakref.WeakMethod[Any]]] = {}
-"""Who is called in place of a method of a class."""
+_AROUND: dict[tuple[type, str], list[tuple[weakref.ref[Any], Callable[..., Any]]]] = {}
+"""Who is called in place of a method of a class, and with which function."""
 
 _ORIGINAL: dict[tuple[type, str], Callable[..., Any]] = {}
 
@@ -83,23 +83,28 @@ def _around_all(key: tuple[type, str]) -> Callable[..., Any]:
     @wraps(original)
     def method(instance: Any, *arguments: Any, **named: Any) -> Any:
         call = original.__get__(instance)
-        for weak in list(_AROUND[key]):
-            around = weak()
-            if around is not None:
-                call = partial(around, call, instance)
+        for weak, around in list(_AROUND[key]):
+            owner = weak()
+            if owner is not None:
+                call = partial(around, owner, call, instance)
         return call(*arguments, **named)
 
     return method
 
 
+def _weak(method: Any) -> tuple[weakref.ref[Any], Callable[..., Any]]:
+    """The object and the function of a method; a `WeakMethod` takes longer to call."""
+    return weakref.ref(method.__self__), method.__func__
+
+
 def _of_step(method: Callable[[Optimizer], None]) -> Callable[..., None]:
     """A hook for optimizers; PyTorch keeps it for ever, so it must not keep the training."""
-    weak = weakref.WeakMethod(method)
+    weak, seen = _weak(method)
 
     def hook(optimizer: Optimizer, _: tuple[Any, ...], __: dict[str, Any]) -> None:
-        seen = weak()
-        if seen is not None:
-            seen(optimizer)
+        owner = weak()
+        if owner is not None:
+            seen(owner, optimizer)
 
     return hook
 
@@ -167,7 +172,7 @@ class Hooks:
 
     def wrap_all(self, owner: type, name: str, around: Callable[..., Any]) -> None:
         """Call `around(original, instance, *arguments)` in place of a method of every instance."""
-        key, method = (owner, name), weakref.WeakMethod(around)
+        key, method = (owner, name), _weak(around)
         if not _AROUND.get(key):
             _AROUND[key] = []
             _ORIGINAL[key] = getattr(owner, name)

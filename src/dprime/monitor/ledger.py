@@ -200,12 +200,11 @@ class Ledger:
 
     def add(self, step: StepRecord, count: int = 1) -> None:
         """Count a step, or several equal ones."""
-        last = self.last
-        if last is step or last == step:
-            count_before = self._entries.pop()[1]
-            self._entries.append((step, count_before + count))
+        entries = self._entries
+        if entries and (entries[-1][0] is step or entries[-1][0] == step):
+            entries[-1] = step, entries[-1][1] + count
         else:
-            self._entries.append((step, count))
+            entries.append((step, count))
         self.steps += count
         self.batches += count * step.batches
 

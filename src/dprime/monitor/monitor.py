@@ -14,12 +14,11 @@ from torch import Tensor, nn
 
 from dprime import validate
 from dprime.curve import TradeOff
-from dprime.mechanisms import ADJACENCIES, Mechanism
-from dprime.metrics import MetricValue, Reading, conditions_of, profile, risk_profile
-from dprime.monitor import checks, summary
+from dprime.mechanisms import Mechanism
+from dprime.metrics import MetricValue, conditions_of, risk_profile
+from dprime.monitor import arguments, checks, summary
 from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.epochs import AtEpoch, Epochs
-from dprime.monitor.hooks import MARK
 from dprime.monitor.ledger import Ledger, StepRecord
 from dprime.monitor.opacus_training import OpacusTraining
 from dprime.monitor.plan import Plan
@@ -107,24 +106,32 @@ class Monitor:
         public: PublicConstants | None = None,
         ideal_noise: bool = False,
     ) -> None:
-        _refuse_second(privacy_engine=privacy_engine, optimizer=optimizer)
+        arguments.refuse_second(privacy_engine=privacy_engine, optimizer=optimizer)
         self.training = OpacusTraining(
             privacy_engine, model, optimizer, data_loader, criterion, self.mechanism
         )
-        self.watchers = _watchers(watchers)
-        self.readings = _readings(conditions)
-        self.public = _constants(public, self.training)
-        self.adjacency = _adjacency(adjacency, self.training, self.public)
+        self.watchers = arguments.all_of(
+            Watcher, "watchers", watchers, "a list of watchers",
+            "give for example watchers=[GradientCanaries()]",
+        )  # fmt: skip
+        self.readings = arguments.readings_of(conditions)
+        self.public = arguments.public_constants(public, self.training)
+        self.adjacency = arguments.adjacency_of(adjacency, self.training, self.public)
         names = [reading.name for reading in self.readings]
         self.metric = validate.one_of("metric", metric, names)
         self.plan = Plan(epochs, steps)
-        self._show = _sink(show) if _wanted(every) else None
-        self.besides = _mechanisms(besides)
+        self._show = arguments.sink_of(show) if arguments.lines_wanted(every) else None
+        self.besides = arguments.all_of(
+            Mechanism, "besides", besides, "a list of mechanisms",
+            "give for example besides=[clip_norm.cost]",
+        )  # fmt: skip
         self._noise_ends = NoiseEnds.of(privacy_engine, optimizer, ideal_noise)
         self.warnings: list[str] = []
         self.ledger = ledger_from_accountant(self.training)
         self._unseen = self.ledger.steps
         self._seen = False
+        self._latest: StepRecord | None = None  # the step that the planned end was computed for
+        self._end: int | None = None
         self._detached = False
         self._epochs = Epochs(self.training.sampling, self.ledger.batches)
         self._reader = StepReader(self.training, self.adjacency, self.public)
@@ -321,6 +328,8 @@ class Monitor:
             self._end_epoch()
         self.ledger.add(step)
         self._seen = True
+        if step is not self._latest:
+            self._latest, self._end = step, self._planned_steps()
         if self._unseen:
             self._warn(
                 f"The privacy engine had recorded {self._unseen:,} steps before the monitor was "
@@ -354,7 +363,7 @@ class Monitor:
             yield checks.CHOSEN
         if sampling.reorderable and not step.problem:
             yield checks.ORDERED
-        if self.plan.known and self._past_the_end():
+        if self._end is not None and self.ledger.steps > self._end and self._past_the_end():
             yield checks.PAST_THE_END
 
     def _between_loops(self, beginning: bool) -> None:
@@ -473,96 +482,3 @@ def _depth() -> int:
 def _without_numbers(sentence: str) -> str:
     """What a sentence says, whatever its numbers are."""
     return re.sub(r"\d[\d,.e-]*", "#", sentence)
-
-
-def _refuse_second(**objects: Any) -> None:
-    for name, thing in objects.items():
-        if hasattr(thing, MARK):
-            remedy = f"take the first one off with {name}.{MARK}.detach()"
-            raise validate.invalid_input(
-                name, "already attached", "watched by one monitor only", remedy
-            )
-
-
-def _adjacency(asked: str | None, training: OpacusTraining, public: PublicConstants | None) -> str:
-    """What was asked for, or what the sampling has a guarantee for.
-
-    Opacus takes rate, divisor and number of steps from the number of records, so that adding one
-    is covered only where all three are constants.
-    """
-    usual = "zero-out" if public is None else "add-remove"
-    if asked is None:
-        return usual if training.poisson else "replace"
-    validate.one_of("adjacency", asked, ADJACENCIES)
-    if asked == "add-remove" and not training.poisson:
-        remedy = "leave it out, or use make_private(poisson_sampling=True)"
-        raise validate.invalid_value(
-            "adjacency", asked, "'replace' or 'zero-out' without Poisson sampling", remedy
-        )
-    if asked == "add-remove" and public is None:
-        remedy = (
-            "leave it out, or state rate, divisor and steps as constants with "
-            "Monitor(..., public=PublicConstants(sample_rate, expected_batch_size, steps))"
-        )
-        raise validate.invalid_value(
-            "adjacency", asked, "'zero-out' or 'replace' where Opacus counts the records", remedy
-        )
-    return asked
-
-
-def _constants(given: object, training: OpacusTraining) -> PublicConstants | None:
-    """Public constants that the training has now."""
-    if given is None:
-        return None
-    if not isinstance(given, PublicConstants):
-        remedy = "give PublicConstants(sample_rate=0.01, expected_batch_size=600, steps=500)"
-        raise validate.invalid_value("public", given, "PublicConstants", remedy)
-    if not training.poisson:
-        raise validate.invalid_input(
-            "public", "given", "left out without Poisson sampling",
-            "use make_private(poisson_sampling=True), or leave it out",
-        )  # fmt: skip
-    other = given.misfit(training, 0)
-    if other:
-        remedy = (
-            "draw with DPDataLoader(data, sample_rate=...), and set "
-            "optimizer.expected_batch_size to the constant before you attach"
-        )
-        raise validate.invalid_input(
-            "public", f"another one ({other})", "as in the training", remedy
-        )
-    return given
-
-
-def _watchers(given: Any) -> tuple[Watcher, ...]:
-    """A sequence of watchers, made objects and not classes."""
-    if isinstance(given, Sequence) and all(isinstance(one, Watcher) for one in given):
-        return tuple(given)
-    remedy = "give for example watchers=[GradientCanaries()]"
-    raise validate.invalid_value("watchers", given, "a list of watchers", remedy)
-
-
-def _readings(conditions: object) -> tuple[Reading, ...]:
-    if conditions is None or isinstance(conditions, Mapping):
-        return profile(**(conditions or {}))
-    remedy = 'give for example {"delta": 1e-6}'
-    raise validate.invalid_value("conditions", conditions, "a mapping of names to numbers", remedy)
-
-
-def _sink(show: Any) -> Callable[[str], object] | None:
-    if show is None or callable(show):
-        return show  # type: ignore[no-any-return]
-    remedy = "leave it out for lines on stderr, or give for example logger.info"
-    raise validate.invalid_value("show", show, "a function that takes a line, or None", remedy)
-
-
-def _mechanisms(given: Any) -> tuple[Mechanism, ...]:
-    if isinstance(given, Sequence) and all(isinstance(one, Mechanism) for one in given):
-        return tuple(given)
-    remedy = "give for example besides=[clip_norm.cost]"
-    raise validate.invalid_value("besides", given, "a list of mechanisms", remedy)
-
-
-def _wanted(every: object) -> bool:
-    """Whether lines are wanted at all."""
-    return every is not None and validate.one_of("every", every, ("epoch",)) == "epoch"

@@ -8,8 +8,7 @@ computed by autograd, and its norm is compared with the one that clipped it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from operator import is_
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -52,7 +51,9 @@ class OneRecord:
         self.blind = False
         self._graphs: set[frozenset[tuple[int, int]]] = set()
 
-    def exceeds(self, losses: Tensor, factors: Tensor, weights: Sequence[Tensor]) -> bool:
+    def exceeds(
+        self, losses: Tensor, factors: Tensor, weights: Callable[[], Sequence[Tensor]]
+    ) -> bool:
         """Whether a record's weighted gradient is longer than the norm that it was clipped by."""
         recorded = getattr(self._model, "per_sample_gradient_norms", None)
         if recorded is None or losses.shape != recorded.shape or not len(losses):
@@ -63,7 +64,8 @@ class OneRecord:
         # The least of the norms may be one that cancelled in rounding.
         chosen = {int(recorded.argmax()), int(recorded.argmin()), self._calls % len(losses)}
         weighted, clipped = factors.detach() * losses, (factors * recorded).tolist()
-        return any(self._longer(weighted[k], clipped[k], weights) for k in chosen)
+        trained = weights()
+        return any(self._longer(weighted[k], clipped[k], trained) for k in chosen)
 
     def _new_graph(self, losses: Tensor) -> bool:
         """Whether the weights enter the graph in a new way; after a while not always looked at."""
@@ -109,10 +111,15 @@ class Norms:
 
     def stale(self) -> bool:
         """Whether some weight has the norms of an earlier batch, or waits for a call's gradient."""
-        held = [p.__dict__ for p in self._model.trainable_parameters]
-        now = [values.get("_norm_sample") for values in held]
-        before, self._before = self._before, now
-        return any(map(is_, now, before)) or any(values.get("_forward_counter") for values in held)
+        weights, before, stale = self._model.trainable_parameters, self._before, False
+        held = before if len(before) == len(weights) else [self] * len(weights)
+        for place, p in enumerate(weights):
+            values = p.__dict__
+            norms = values.get("_norm_sample")
+            stale = stale or norms is held[place] or bool(values.get("_forward_counter"))
+            held[place] = norms
+        self._before = held
+        return stale
 
     def exceeded(self, factors: Tensor, bound: float) -> bool:
         """Whether a record is longer than a bound after the clipping.

@@ -199,20 +199,15 @@ class OpacusTraining:
         """Whether records are clipped inside the loss, and no gradient of a record is kept."""
         return isinstance(self.optimizer, DPOptimizerFastGradientClipping)
 
-    @property
+    @cached_property
     def adaptive(self) -> bool:
         """Whether the clipping norm follows the gradients."""
         if not self.ghost:
             return isinstance(self.optimizer, AdaClipDPOptimizer)
-        return self._adaptive_in_loss or self.noise_hidden
-
-    @cached_property
-    def _adaptive_in_loss(self) -> bool:
-        """Whether the loss or the engine of ghost mode is that of adaptive clipping."""
         # Named, not imported: the first releases of ghost mode have no adaptive one.
         names = {type(self.criterion).__name__, type(self.privacy_engine).__name__}
         in_loss = {"DPLossFastGradientAdaptiveClipping", "PrivacyEngineAdaptiveClipping"}
-        return bool(names & in_loss)
+        return bool(names & in_loss) or self.noise_hidden
 
     @property
     def noise_hidden(self) -> bool:
@@ -312,9 +307,13 @@ class OpacusTraining:
         record's gradients or norms where autocast gives them fewer digits: five roundings for each
         record, of half an ε of the precision. bfloat16 reached 1.010 C; 1 + 4 ε is 1.031.
         """
-        kinds = {p.dtype for p in weights}
-        for name in ("grad_sample", "_norm_sample") if self.ghost else ("grad_sample",):
-            for found in [p.__dict__.get(name) for p in weights]:
+        names = ("grad_sample", "_norm_sample") if self.ghost else ("grad_sample",)
+        kinds = set()
+        for p in weights:
+            kinds.add(p.dtype)
+            held = p.__dict__
+            for name in names:
+                found = held.get(name)
                 if isinstance(found, list):
                     kinds.update([part.dtype for part in found])
                 elif found is not None:
@@ -331,9 +330,11 @@ class OpacusTraining:
         else:
             norms = [optimizer.max_grad_norm, *getattr(optimizer, "max_grad_norms", ())]
             norms += [self.model.max_grad_norm] if self.ghost else []
-        size = optimizer.expected_batch_size
-        scale = (self.sample_rate, _number(size), optimizer.loss_reduction)
-        return float(optimizer.noise_multiplier), tuple(map(_number, norms)), scale
+        numbers = [*norms, optimizer.expected_batch_size]
+        # As they are now: a tensor would change in place and stay equal to itself.
+        numbers = [None if number is None else float(number) for number in numbers]
+        scale = (self.sampling.rate, numbers.pop(), optimizer.loss_reduction)
+        return float(optimizer.noise_multiplier), tuple(numbers), scale
 
     def hooked(self) -> list[nn.Module]:
         """The layers whose gradients Opacus computes for each record, by hooks on each of them."""
@@ -353,8 +354,10 @@ class OpacusTraining:
         found = []
         for p in weights:
             gradients = getattr(p, "grad_sample", None)
-            parts = gradients if isinstance(gradients, list) else [gradients]
-            found.append([0 if part is None else part.shape[0] for part in parts])
+            if isinstance(gradients, list):
+                found.append([0 if part is None else part.shape[0] for part in gradients])
+            else:
+                found.append([0 if gradients is None else gradients.shape[0]])
         return found
 
     @cached_property
@@ -417,11 +420,6 @@ def _rounding_in(kinds: frozenset[torch.dtype]) -> float:
     """How far a clipped norm can exceed C in the coarsest of some precisions, as a factor."""
     coarsest = max(torch.finfo(kind).eps for kind in kinds)
     return 1.0 if coarsest <= FINE else 1.0 + 4.0 * coarsest
-
-
-def _number(value: Any) -> object:
-    """A number as it is now: a tensor would change in place and stay equal to itself."""
-    return None if value is None else float(value)
 
 
 def is_opacus_own(method: Any) -> bool:

@@ -14,7 +14,8 @@ from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
 from dprime.monitor import checks, criteria
-from dprime.monitor.contents import modules_of, norms_of
+from dprime.monitor.contents import modules_of
+from dprime.monitor.fingerprints import Norm, norms_of
 from dprime.monitor.hooks import Hooks, let_hooks_run
 from dprime.monitor.opacus_training import OpacusTraining, own_criterion
 from dprime.monitor.reader import StepReader
@@ -62,7 +63,7 @@ class OptimizerProbe:
         self._unsettled = False
         self._noising = False
         self._noisy: list[Noisy] = []
-        self._lengths: list[Tensor] = []  # of the noisy gradients
+        self._lengths: list[Norm] = []  # of the noisy gradients
         self._applying: list[Noisy] = []
         self._depth = 0  # of calls of the step that was made
         self._nested: list[int] = []
@@ -96,9 +97,9 @@ class OptimizerProbe:
             hooks.before_call(module, self._called, named=True)
         hooks.after_call(self.training.module, self._answered)
         for layer in self.training.hooked():
-            hooks.before_call(layer, self._layer_called)
+            hooks.before_call(layer, self.reader.rows.layer_called)
         for layer in self.training.recurrent():
-            hooks.before_call(layer, self._packed)
+            hooks.before_call(layer, self.reader.rows.packed)
         if self.training.ghost:
             self._see_loss()
         for loss in criteria.losses_of(self.training):
@@ -169,7 +170,7 @@ class OptimizerProbe:
 
     def _answered(self, module: nn.Module, _: Any, output: Any) -> None:
         if self._learns(module):
-            self.reader.answered(output)
+            self.reader.rows.answered(output)
 
     def _judged(self, loss: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         if self._trains():
@@ -177,19 +178,11 @@ class OptimizerProbe:
 
     def _normalised(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
         if self._trains():
-            self.reader.normalised(layer, inputs)
+            self.reader.rows.normalised(layer, inputs)
 
     def _trains(self) -> bool:
         """Whether what is called now may be trained on, by no watcher's own functions."""
         return self._learns(self.training.module) and not transforming()
-
-    def _layer_called(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
-        if layer.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
-            self.reader.layer_called(layer, inputs)
-
-    def _packed(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
-        if layer.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
-            self.reader.packed(layer, inputs)
 
     def _see_loss(self) -> None:
         """In ghost mode backward clips: it asks the model for factors, and gives it back after."""
@@ -254,15 +247,8 @@ class OptimizerProbe:
     def _add_noise(self, add_noise: Callable[[], None]) -> None:
         self._settle_late()
         self.reader.summed()
-        self._noising = True
-        try:
-            for watcher in self.watchers:
-                _told(watcher, watcher.clipped, self.training)
-            for watcher in self.watchers:
-                _told(watcher, watcher.before_noise, self.training)
-        finally:
-            self._noising = False
-        self._records = []
+        if self.watchers:
+            self._tell_of_sum()
         self.reader.noised()
         add_noise()
         averaged = int(self.training.optimizer.loss_reduction == "mean")  # is divided in place
@@ -273,6 +259,18 @@ class OptimizerProbe:
         ]
         for watcher in self.watchers:
             _told(watcher, watcher.after_noise, self.training)
+
+    def _tell_of_sum(self) -> None:
+        """Tell the watchers, which may add to the sum, that it is complete."""
+        self._noising = True
+        try:
+            for watcher in self.watchers:
+                _told(watcher, watcher.clipped, self.training)
+            for watcher in self.watchers:
+                _told(watcher, watcher.before_noise, self.training)
+        finally:
+            self._noising = False
+        self._records = []
 
     def _pre_step(self, pre_step: Callable[..., bool | None], *arguments: Any) -> bool | None:
         made = pre_step(*arguments)
@@ -382,8 +380,8 @@ class OptimizerProbe:
             if not self._have_noise(self._shared(optimizer)):  # a closure computed others
                 self._elsewhere()
             return
-        written = self._before.pop(id(optimizer), ())
-        if any(p._version != version for p, version in written):
+        written = self._before.pop(id(optimizer), None)
+        if written and any(p._version != version for p, version in written):
             self._elsewhere()
             self.reader.contents.forget()  # it is reported once
 

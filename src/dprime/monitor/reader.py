@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from operator import is_
 from typing import Any
 
 from torch import Tensor, nn
 
 from dprime.monitor import checks, criteria
-from dprime.monitor.contents import Change, Contents, differ, modules_of, norms_of
+from dprime.monitor.contents import WRITTEN, Contents, modules_of
+from dprime.monitor.fingerprints import Norm, differ, norms_of
 from dprime.monitor.ledger import Ledger, StepRecord
 from dprime.monitor.one_record import Norms, OneRecord
 from dprime.monitor.opacus_training import OpacusTraining, Settings, own_criterion
@@ -31,6 +33,9 @@ DRAWN = {
     "skipped": Problem.SKIPPED,
 }
 """What is odd about the batches of a step, as a reason."""
+
+CHANGED = {"weights": Problem.MOVED, "buffers": Problem.BUFFERS}
+"""What something else than a private step changed, as a reason."""
 
 LEFT = "dprime_not_covered"
 """The attribute of an optimizer with the reason why steps that a monitor saw are not covered."""
@@ -73,11 +78,13 @@ class StepReader:
         self._repeats = Repeats(training.records)
         self._generators = Generators()
         self._in_loss: list[int] = []
-        self._rows = Rows(training)
+        self._found: set[str] = set()  # reasons why no guarantee covers the step
+        self.rows = Rows(training, self._found)
         self._projection = SumProjection()
         self._step = lru_cache(maxsize=1)(StepRecord)  # most steps are like the one before
-        self._gradients: list[tuple[Tensor, int]] = []
-        self._lengths: list[Tensor] = []
+        self._gradients: list[Tensor] = []  # as ghost mode's backward left them
+        self._versions: list[int] = []  # how often each was written to
+        self._lengths: list[Norm] = []
         self._begin()
 
     def _begin(self) -> None:
@@ -86,9 +93,9 @@ class StepReader:
         self._noises: tuple[float, float] | None = None
         self._parts: list[int] = []
         self._passes: set[int] = set()
-        self._found: set[str] = set()  # reasons why no guarantee covers the step
         self._rounding = 1.0
-        self._rows.begin()
+        self._found.clear()
+        self.rows.begin()
 
     def called(self, inputs: Sequence[Any]) -> None:
         """The model was called with records that may be trained on."""
@@ -103,48 +110,23 @@ class StepReader:
             self._latest = passes
             self._passes.add(passes)
         records = first_records(inputs)
-        self._rows.called(records)
+        self.rows.called(records)
         if records is not None:
             self._repeats.see(records)
             if sampling.kind != "unknown":
                 sampling.trained_on(int(records.shape[0]))
 
-    def answered(self, output: Any) -> None:
-        """The model gave this for records that may be trained on."""
-        self._rows.answered(output)
-
     def judged(self, loss: nn.Module, given: Sequence[Any]) -> None:
         """A loss of PyTorch is about to be called with these."""
         if criteria.spreads(loss, given):
             self._found.add(Problem.SPREAD)
-        if criteria.leaves_labels_out(loss, given, self.training):
+        if criteria.leaves_labels_out(loss, given):
             self._found.add(Problem.DIVIDED)
-
-    def normalised(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
-        """A softmax is about to be called."""
-        if self._rows.normalised(layer, inputs):
-            self._found.add(Problem.MIXED)
-
-    def layer_called(self, layer: Any, inputs: tuple[Any, ...]) -> None:
-        """A layer, whose gradients have one row for each record, is about to be called."""
-        if self._rows.misread(layer, inputs):
-            self._found.add(Problem.MISREAD)
-        if self._rows.added_unevenly(layer, inputs):
-            self._found.add(Problem.UNEVEN)
-
-    def packed(self, layer: Any, inputs: tuple[Any, ...]) -> None:
-        """A recurrent layer of Opacus is about to be called."""
-        if self._rows.reordered(layer, inputs):
-            self._found.add(Problem.REORDERED)
 
     def entered(self) -> None:
         """The model is about to be called on records that may be trained on."""
-        self._changed(self.contents.called())
-
-    def _changed(self, change: Change) -> None:
-        """Something else than a private step changed weights or buffers."""
-        if change:
-            self._found.add(Problem.MOVED if change == "weights" else Problem.BUFFERS)
+        if change := self.contents.called():
+            self._found.add(CHANGED[change])
 
     def settled(self) -> None:
         """The step is over: the weights are what it made of them."""
@@ -157,39 +139,37 @@ class StepReader:
 
         `by_hand` says that no call of Opacus' own backward asked for them.
         """
+        training, found = self.training, self._found
         self._in_loss.append(len(factors))
-        weights, clipped_to = self.training.parameters(), self.training.clipped_to
-        self._rounding = max(self._rounding, self.training.rounding(weights))
+        weights: Sequence[nn.Parameter] = training.model.trainable_parameters  # type: ignore[assignment]
+        clipped_to = training.clipped_to
+        self._rounding = max(self._rounding, training.rounding(weights))
         self._clipped_to = max(self._clipped_to, clipped_to)
         bound = clipped_to * self._rounding * (1.0 + SUM_TOLERANCE)
         if by_hand or self._norms.exceeded(factors, bound):
-            self._found.add(Problem.REPLACED)
+            found.add(Problem.REPLACED)
         if self._norms.stale():
-            self._found.add(Problem.STALE)
-        if any(getattr(p, "_post_accumulate_grad_hooks", None) for p in weights):
-            self._found.add(Problem.CHANGED)
+            found.add(Problem.STALE)
+        for p in weights:
+            if p._post_accumulate_grad_hooks:
+                found.add(Problem.CHANGED)
         if losses is None:
             return
         if losses.shape != factors.shape and max(losses.numel(), len(factors)) > 1:
-            self._found.add(Problem.LOSSES)
-        if self._one_record.exceeds(losses, factors, weights):
-            self._found.add(Problem.TOO_LONG)
+            found.add(Problem.LOSSES)
+        if self._one_record.exceeds(losses, factors, training.parameters):
+            found.add(Problem.TOO_LONG)
 
     def backward_done(self) -> None:
         """A backward call of ghost mode is over: the gradients should stay as they are now."""
-        self._gradients = self._with_versions()
-        gradients = [grad for grad, _ in self._gradients]
+        self._gradients = gradients = [grad for p in self.weights if (grad := p.grad) is not None]
+        self._versions = list(map(WRITTEN, gradients))
         self._lengths = norms_of(gradients) if self.contents.due else []
         self._projection.keep(gradients)
 
-    def _with_versions(self) -> list[tuple[Tensor, int]]:
-        """The gradients, and how often each was written to."""
-        gradients = [p.grad for p in self.weights]
-        return [(grad, grad._version) for grad in gradients if grad is not None]
-
     def cleared(self) -> None:
         """The gradients were set to zero; in ghost mode every backward call does so."""
-        self._in_loss, self._gradients, self._lengths = [], [], []
+        self._in_loss, self._gradients, self._versions, self._lengths = [], [], [], []
 
     def clipped(self, *, own: bool = True) -> None:
         """A physical batch is clipped; a step may have several, and the largest norm counts.
@@ -197,9 +177,9 @@ class StepReader:
         `own` is False for records that a watcher adds.
         """
         training = self.training
-        self._clipped_to = max(self._clipped_to, training.clipped_to)
-        weights = [] if training.ghost else training.parameters()
-        if weights:  # in ghost mode it was looked at as the factors were made
+        if not training.ghost:  # there it was looked at as the factors were made
+            weights = training.parameters()
+            self._clipped_to = max(self._clipped_to, training.clipped_to)
             self._rounding = max(self._rounding, training.rounding(weights))
         if not own:
             return
@@ -218,15 +198,13 @@ class StepReader:
 
     def _touched(self) -> bool:
         """Whether gradients are not those that the backward call left, nor a projection of them."""
-        now, before = self._with_versions(), self._gradients
-        same = [grad is old for (grad, _), (old, _) in zip(now, before, strict=False)]
-        if len(now) != len(before) or not all(same):
+        now, before = [grad for p in self.weights if (grad := p.grad) is not None], self._gradients
+        if len(now) != len(before) or not all(map(is_, now, before)):
             return True
-        gradients = [grad for grad, _ in now]
-        written = any(a[1] != b[1] for a, b in zip(now, before, strict=True))
+        written = self._versions != list(map(WRITTEN, now))
         if not written and self._lengths:
-            written = differ(self._lengths, norms_of(gradients))
-        return not self._projection.fits(gradients, written=written)
+            written = differ(self._lengths, norms_of(now))
+        return not self._projection.fits(now, written=written)
 
     def summed(self) -> None:
         """The clipped sum is complete, and the weights are still those of the step before."""
@@ -240,7 +218,8 @@ class StepReader:
             self._parts_summed = len(sums)
             self.most_weights = max(self.most_weights, sum(part.numel() for part in sums))
         change, norms = self.contents.changed(sums)
-        self._changed(change or self.contents.counted())
+        if change := (change or self.contents.counted()):
+            self._found.add(CHANGED[change])
         if self.contents.frozen_late:
             self._found.add(Problem.LATER)
         length = math.hypot(*norms)
@@ -275,7 +254,7 @@ class StepReader:
         self.contents.forget()
         self._rate_before = self._settings[2][0] if self._settings else None
         self._settings = None
-        self._found -= {Problem.RESET, Problem.MOVED, Problem.BUFFERS}
+        self._found.difference_update({Problem.RESET, Problem.MOVED, Problem.BUFFERS})
 
     def noised(self) -> None:
         """The noise is being added."""
@@ -284,7 +263,9 @@ class StepReader:
         generator = training.optimizer.generator
         if self._generators.again(generator, self.weights[0].device):
             self._found.add(Problem.SAME_NOISE)
-        if any(map(self._generators.is_known, {generator, training.sampling.generator} - {None})):
+        if self._generators.is_known(generator) or self._generators.is_known(
+            training.sampling.generator
+        ):
             self._found.add(Problem.KNOWN_SEED)
         stated, norm = settings[0], training.clip_norm
         reach = (self._clipped_to or norm) * self._rounding
@@ -293,11 +274,12 @@ class StepReader:
     def read(self) -> StepRecord:
         """The step that was just made, to be added to the ledger."""
         sampling = self.training.sampling
-        batches, found = self.training.accumulated, ""
-        if sampling.kind != "unknown":
+        if sampling.kind == "unknown":
+            batches, found = self.training.accumulated, ""
+        else:
             drawn = sampling.waiting[0].records if sampling.waiting else 0
             batches, found = sampling.take(self._parts)
-            if found == "fewer" and not self._rows.left_out(self._parts[0], drawn):
+            if found == "fewer" and not self.rows.left_out(self._parts[0], drawn):
                 found = "more"
             if sampling.used_rate not in (
                 self._rate_before, self._settings and self._settings[2][0]
@@ -305,13 +287,15 @@ class StepReader:
                 self._found.add(Problem.RESET)
         stated, noise = self._noises or (self.training.noise_multiplier, 0.0)
         self._steps += 1
+        self._look_at_sampling(batches, found)
+        self._look_at_training()
         step = self._step(
             noise,
             sampling.used_rate,
             sampling.kind,
             batches,
-            self.pass_index,
-            self._uncovered(batches, found),
+            self.pass_index if sampling.kind == "shuffle" else 0,
+            self._uncovered() if self._found else "",
             None if stated == noise else stated,
             sampling.left_out,
             (self.training.records or 1) if sampling.left_out else 0,
@@ -333,14 +317,10 @@ class StepReader:
         sampling = self.training.sampling
         return self._passes_before + sampling.passes if sampling.kind == "shuffle" else 0
 
-    def _uncovered(self, batches: int, drawn: Found | str) -> str:
+    def _uncovered(self) -> str:
         """The first reason why no guarantee covers the step; empty for none."""
-        self._look_at_sampling(batches, drawn)
-        self._look_at_training()
-        if not self._found:
-            return ""
         if self.training.noise_multiplier == 0.0:  # that is the reason
-            self._found -= {Problem.SAME_NOISE, Problem.RESET}
+            self._found.difference_update({Problem.SAME_NOISE, Problem.RESET})
         return next((problem for problem in Problem if problem in self._found), "")
 
     def _look_at_sampling(self, batches: int, drawn: Found | str) -> None:
@@ -390,7 +370,8 @@ class StepReader:
         """The layers and losses that mix records in some mode, sought again after a change."""
         if self._mixing is None or self._mixing[0] != self.contents.arranged:
             layers = (layer for root in self.training.roots for layer in modules_of(root))
-            kept = [layer for layer in layers if checks.may_mix(layer)]
+            ghost = self.training.ghost
+            kept = [layer for layer in layers if checks.may_mix(layer, ghost=ghost)]
             self._mixing = self.contents.arranged, kept
         return self._mixing[1]
 

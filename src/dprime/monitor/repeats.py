@@ -79,22 +79,25 @@ class Repeats:
 
     def see(self, records: Tensor) -> None:
         """A batch went through the model and may become part of a step."""
-        if records.shape[0]:
-            self._now.append((records.shape[0], self._values(records)))
-
-    def _values(self, records: Tensor) -> Values:
-        """Some values of some records, kept until the step."""
-        held = _in_numpy(records.detach() if records.requires_grad else records)
-        size, width = records.shape[0], records.numel() // records.shape[0]
+        size = records.shape[0]
+        if not size:
+            return
+        held, width = (
+            records.detach() if records.requires_grad else records,
+            records.numel() // size,
+        )
         places = self._places.get((size, width))
         if places is None:
             places = self._looked_at(held.reshape(size, width))
-        if isinstance(held, Tensor):
-            return held.reshape(-1)[places].float().cpu().numpy()
-        values: Values = held.take(places)
-        return values if values.dtype == np.float32 else values.astype(np.float32)
+        try:
+            values: Values = held.numpy().take(places)
+        except TypeError:  # on a GPU, or of a type that NumPy lacks
+            values = held.reshape(-1)[torch.from_numpy(places)].float().cpu().numpy()
+        if values.dtype != np.float32:
+            values = values.astype(np.float32)
+        self._now.append((size, values))
 
-    def _looked_at(self, rows: Any) -> Values:
+    def _looked_at(self, rows: Tensor) -> Values:
         """Places of the values that are looked at, in all the values of a batch of this size."""
         size, width = rows.shape
         columns = self._columns.get(width)
@@ -185,10 +188,10 @@ class Generators:
     def again(self, generator: torch.Generator | None, device: torch.device) -> bool:
         """Noise is about to be drawn: whether it will be that of a step before."""
         try:
-            state = (generator or _default(device)).get_state()
+            state = (generator or _default(device)).get_state().numpy()
         except (AttributeError, RuntimeError):  # such as one of the operating system
             return False
-        key = hash(state.numpy()[:STATE].tobytes())
+        key = hash(state[:STATE].tobytes())
         if key in self._before:
             return True
         self._before[key] = None
@@ -204,18 +207,10 @@ def _default(device: torch.device) -> torch.Generator:
     return torch.default_generator
 
 
-def _in_numpy(tensor: Tensor) -> Any:
-    """The same values in NumPy; the tensor where it is on a GPU, or of a type that NumPy lacks."""
-    try:
-        return tensor.numpy()
-    except TypeError:
-        return tensor
-
-
-def _columns(rows: Any) -> Values:
+def _columns(rows: Tensor) -> Values:
     """Which values of records [record, value] are looked at.
 
-    >>> padded = np.zeros((2, 100))
+    >>> padded = torch.zeros((2, 100))
     >>> padded[1, 7] = padded[1, 80] = 1.0
     >>> _columns(padded).reshape(RUNS, RUN)[:, 0]
     array([ 4, 25, 50, 77])

@@ -7,10 +7,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.compiler import is_compiling
 from torch.nn.utils.rnn import PackedSequence
 from torch.utils.data import SequentialSampler
 
 from dprime.monitor.opacus_training import OpacusTraining
+from dprime.monitor.problems import Problem
 
 SURE = 8
 """Steps with left out records after which an unchanging number of rows is no coincidence."""
@@ -30,10 +32,12 @@ class Rows:
 
     Args:
         training: the one that is read.
+        found: gets the problems of calls.
 
     """
 
-    def __init__(self, training: OpacusTraining) -> None:
+    def __init__(self, training: OpacusTraining, found: set[str]) -> None:
+        self._found = found
         self._batch_dim = 0 if getattr(training.model, "batch_first", True) else 1
         self._weights = training.parameters
         self._of_weight: dict[int, int] = {}
@@ -48,12 +52,11 @@ class Rows:
         self._records: Tensor | None = None
         self._left_out, self._sizes = 0, (set[int](), set[int]())
         self._calls: list[int | None] = []  # records in each call of the step
-        self.begin()
+        self._answered: list[int | None] = []  # and in what the model gave for them
 
     def begin(self) -> None:
         """Another step begins."""
-        self._calls = []
-        self._answered: list[int | None] = []
+        self._calls, self._answered = [], []
 
     def called(self, records: Tensor | None) -> None:
         """The model was called with these records."""
@@ -68,24 +71,34 @@ class Rows:
         """The model gave this for them."""
         self._answered.append(_length(output))
 
-    def added_unevenly(self, layer: Any, inputs: tuple[Any, ...]) -> bool:
+    def layer_called(self, layer: Any, inputs: tuple[Any, ...]) -> None:
+        """A layer whose gradients have one row for each record is about to be called."""
+        if not (inputs and layer.training and torch.is_grad_enabled()) or is_compiling():
+            return
+        if type(layer) is nn.Conv2d and self._unfolds and self._misread(layer, inputs[0]):
+            self._found.add(Problem.MISREAD)
+        if self._added_unevenly(layer, inputs[-1]):
+            self._found.add(Problem.UNEVEN)
+
+    def _added_unevenly(self, layer: Any, given: Any) -> bool:
         """Whether a layer's gradients are added to those of a call with another number of rows.
 
         Opacus adds the rows of all calls before one backward, the first to the first.
         """
-        if not inputs or not isinstance(inputs[-1], Tensor) or inputs[-1].dim() <= self._batch_dim:
+        if not isinstance(given, Tensor) or given.dim() <= self._batch_dim:
             return False
-        trained = [p for p in layer._parameters.values() if p is not None and p.requires_grad]
-        if not trained:
-            return False
-        rows, uneven = inputs[-1].shape[self._batch_dim], False
-        for p in trained:
-            pending = getattr(p, "_forward_counter", 0) > 0
+        rows, trained, uneven = given.shape[self._batch_dim], False, False
+        for p in layer._parameters.values():
+            if p is None or not p.requires_grad:
+                continue
+            pending, trained = p.__dict__.get("_forward_counter", 0) > 0, True
             uneven = uneven or (pending and self._of_weight.get(id(p), rows) != rows)
             self._of_weight[id(p)] = rows
+        if not trained:
+            return False
         earlier = vars(layer).get("activations")
-        mixed = bool(earlier and _permuted(earlier[-1][-1], inputs[-1]))
-        return uneven or mixed or (self._compares and self._unchanging(layer, inputs[-1]))
+        mixed = bool(earlier and _permuted(earlier[-1][-1], given))
+        return uneven or mixed or (self._compares and self._unchanging(layer, given))
 
     def _unchanging(self, layer: Any, given: Tensor) -> bool:
         """Whether a layer gets the same different rows for all batches, as positions are."""
@@ -99,7 +112,13 @@ class Rows:
             and not torch.equal(given, given[:1].expand_as(given))
         )
 
-    def reordered(self, layer: Any, inputs: tuple[Any, ...]) -> bool:
+    def packed(self, layer: Any, inputs: tuple[Any, ...]) -> None:
+        """A recurrent layer of Opacus is about to be called."""
+        trains = layer.training and torch.is_grad_enabled() and not is_compiling()
+        if trains and self._reordered(layer, inputs):
+            self._found.add(Problem.REORDERED)
+
+    def _reordered(self, layer: Any, inputs: tuple[Any, ...]) -> bool:
         """Whether a recurrent layer has its rows in another order than other layers have."""
         packed = next((value for value in inputs if isinstance(value, PackedSequence)), None)
         order = packed.sorted_indices if packed is not None else None
@@ -108,7 +127,12 @@ class Rows:
         own = {id(p) for p in layer.parameters()}
         return any(id(p) not in own for p in self._weights())
 
-    def normalised(self, layer: Any, inputs: tuple[Any, ...]) -> bool:
+    def normalised(self, layer: Any, inputs: tuple[Any, ...]) -> None:
+        """A softmax is about to be called where the model may be trained."""
+        if self._over_records(layer, inputs):
+            self._found.add(Problem.MIXED)
+
+    def _over_records(self, layer: Any, inputs: tuple[Any, ...]) -> bool:
         """Whether a softmax is over the records, or over some rows of each of them.
 
         One that had another number of rows than the records once has no records in them. Single
@@ -131,7 +155,7 @@ class Rows:
         sizes.append(rows)
         return len(sizes) == SURE or len(set(sizes)) > 1
 
-    def misread(self, layer: Any, inputs: tuple[Any, ...]) -> bool:
+    def _misread(self, layer: nn.Conv2d, given: Tensor) -> bool:
         """Whether Opacus reads the wrong memory for the gradients of a convolution.
 
         Its `unfold2d` takes each row of an image to be contiguous, and each image to be rows after
@@ -139,9 +163,6 @@ class Rows:
         other modes they are right for the gradients that are added up, unless it reads values of
         other records.
         """
-        if type(layer) is not nn.Conv2d or not self._unfolds or not inputs:
-            return False
-        given: Tensor = inputs[0]
         if given.is_contiguous() or given.dim() != 4 or not given.numel():
             return False
         if not layer.weight.requires_grad:

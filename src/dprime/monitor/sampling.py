@@ -13,43 +13,31 @@ are in steps, as with `next(iter(loader))`, a loop without any was passed over t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Literal
 
-from opacus.utils.batch_memory_manager import BatchSplittingSampler
-from opacus.utils.uniform_sampler import (
-    DistributedUniformWithReplacementSampler,
-    UniformWithReplacementSampler,
-)
-from torch.utils.data import (
-    BatchSampler,
-    RandomSampler,
-    SequentialSampler,
-    Subset,
-    SubsetRandomSampler,
-)
-
-from dprime import validate
-
-Kind = Literal["poisson", "shuffle", "unknown"]
+from dprime.monitor.samplers import (
+    COUNTED,
+    batch_sampler,
+    batches_in,
+    drawn_from,
+    indices_behind,
+    kind_of,
+    plain,
+)  # fmt: skip
 
 Found = Literal["", "elsewhere", "more", "fewer", "skipped"]
 
 KEPT = 1000
 """Batches that were drawn and not used yet are remembered up to this many, or two epochs."""
 
-COUNTED = "dprime_counted"
-"""The attribute of a sampler's class that counts: the class that it stands for."""
-
 FEW = 10
 """Few batches of a pass were taken: one, or one in so many."""
 
 PREFETCHED = 1
 """Batches of a pass that wait where a framework looks whether one is the last."""
-
-POISSON = (UniformWithReplacementSampler, DistributedUniformWithReplacementSampler)
 
 
 @dataclass(eq=False)
@@ -106,9 +94,9 @@ class Sampling:
     """
 
     def __init__(self, data_loader: Any) -> None:
-        self._sampler = _batch_sampler(data_loader)
-        self.length = _length(data_loader, self._sampler)
-        self.kind = _kind(self._sampler)
+        self._sampler = batch_sampler(data_loader)
+        self.length = batches_in(data_loader, self._sampler)
+        self.kind = kind_of(self._sampler)
         self.given = 0
         self.passes = 0
         self.under_way = 0
@@ -132,8 +120,8 @@ class Sampling:
         self._between: Callable[[bool], None] = _nobody
         # A data set may have places without a record, which its batches skip.
         dataset = getattr(data_loader, "dataset", None)
-        self._dataset, self._indices = dataset, _behind(dataset) + _drawn_from(self._sampler)
-        self._filled = getattr(dataset, "filled", lambda places: places)
+        self._dataset, self._indices = dataset, indices_behind(dataset) + drawn_from(self._sampler)
+        self._filled = getattr(dataset, "filled", None)
 
     @property
     def generator(self) -> Any:
@@ -368,7 +356,7 @@ class Sampling:
 
     def _see_twice(self, batch: Sequence[Any], seen: set[Any]) -> None:
         """Whether a record of a batch was given before in the same pass."""
-        records = _plain(batch)
+        records = plain(batch)
         before = len(seen)
         seen.update(records)
         self.altered = self.altered or len(seen) < before + len(records)
@@ -383,8 +371,8 @@ class Sampling:
             number, self.left = self.passes, False
             this = Pass(number)
             self._begun.append(this)
-            self.altered = self.altered or _kind(sampler) != self.kind
-            indices = _behind(self._dataset) + _drawn_from(sampler)
+            self.altered = self.altered or kind_of(sampler) != self.kind
+            indices = indices_behind(self._dataset) + drawn_from(sampler)
             self.altered = self.altered or indices != self._indices
             seen: set[Any] = set()
             records = getattr(sampler, "num_samples", None)
@@ -397,7 +385,7 @@ class Sampling:
                     self.latest = this
                     if self.kind == "shuffle":
                         self._see_twice(batch, seen)
-                    self._drawn(len(self._filled(batch)), this)
+                    self._drawn(len(self._filled(batch) if self._filled else batch), this)
                     yield batch
                 this.ended = True
             except GeneratorExit:
@@ -440,69 +428,3 @@ def _empty(parts: Sequence[int], pending: Sequence[int], first: int, last: int) 
     while more < wanted and last + 1 + more < len(pending) and not pending[last + 1 + more]:
         more += 1
     return more
-
-
-def _batch_sampler(data_loader: Any) -> Any:
-    """The one that draws whole batches, under those that only split them."""
-    sampler = getattr(data_loader, "batch_sampler", None)
-    while isinstance(sampler, BatchSplittingSampler):
-        sampler = sampler.sampler
-    return sampler
-
-
-def _length(data_loader: Any, sampler: Any) -> int:
-    try:
-        length = len(data_loader if sampler is None else sampler)
-    except TypeError:
-        length = 0
-    if length < 1:
-        raise validate.invalid_input(
-            "data_loader", "one without a length", "one whose sampling rate is known",
-            "give the loader that make_private returned, over a data set with a length",
-        )  # fmt: skip
-    return length
-
-
-def _kind(sampler: Any) -> Kind:
-    """Only the samplers themselves are known: one that is derived from them may draw otherwise."""
-    own = getattr(type(sampler), COUNTED, type(sampler))
-    if own in POISSON and str(own.__iter__.__module__).startswith("opacus."):
-        return "poisson"
-    if own is BatchSampler and _once_a_pass(sampler.sampler):
-        return "shuffle"
-    return "unknown"
-
-
-def _behind(dataset: Any) -> list[int]:
-    """The indices of every `Subset` that a data set is made of, as a number that tells them."""
-    found = []
-    while isinstance(dataset, Subset):
-        indices: Any = dataset.indices
-        found.append(hash(tuple(indices.tolist() if hasattr(indices, "tolist") else indices)))
-        dataset = dataset.dataset
-    return found
-
-
-def _drawn_from(sampler: Any) -> list[int]:
-    """What a sampler draws from: the number of records, and a number that tells indices of its own.
-
-    Of Poisson samplers the batch sampler itself has it, of others the one under it.
-    """
-    sampler = getattr(sampler, "sampler", sampler)
-    if type(sampler) is SubsetRandomSampler:
-        return [hash(tuple(_plain(sampler.indices)))]
-    return [sampler.num_samples] if hasattr(sampler, "num_samples") else []
-
-
-def _plain(indices: Iterable[Any]) -> list[Any]:
-    """Indices as numbers: tensors of the same value are not equal in a set."""
-    return [index.item() if hasattr(index, "item") else index for index in indices]
-
-
-def _once_a_pass(sampler: Any) -> bool:
-    """Whether a pass gives no record twice."""
-    if type(sampler) is RandomSampler:
-        return not sampler.replacement and sampler.num_samples <= len(sampler.data_source)
-    if type(sampler) is SubsetRandomSampler:
-        return len(set(_plain(sampler.indices))) == len(sampler.indices)
-    return type(sampler) is SequentialSampler

@@ -16,8 +16,7 @@ Arrays = Mapping[str, NDArray[Any]]
 Packed = tuple[int, str, bytes]
 """The number of trials; names, types and shapes for any number of them; an npz file."""
 
-LARGEST_BLOCK = 900_000_000
-"""Bytes; SQLite takes values of up to 1,000,000,000."""
+LARGEST_BLOCK = 900_000_000  # bytes; SQLite takes values of up to 1,000,000,000
 
 
 class ArraysError(validate.InputError):

@@ -13,11 +13,8 @@ from typing import Any
 import dprime
 from dprime import validate
 
-SOLVED = 1e-9
-"""Numbers that are closer than this, relatively, are the same: a machine solved for them."""
-
-LONGEST_SHOWN = 40
-"""Characters of a setting that a sentence shows."""
+SOLVED = 1e-9  # closer numbers, relatively, are the same: a machine solved for them
+LONGEST_SHOWN = 40  # characters of a setting that a sentence shows
 
 
 def versions() -> dict[str, str]:
@@ -51,7 +48,6 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str,
 
 
 def _flat(value: object, name: str = "") -> dict[str, Any]:
-    """Every single value under the names and numbers that lead to it."""
     if isinstance(value, list):
         value = dict(enumerate(value))
     if not isinstance(value, Mapping):

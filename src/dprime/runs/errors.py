@@ -6,9 +6,7 @@ import sysconfig
 import traceback
 from pathlib import Path
 
-LONGEST_MESSAGE = 400
-"""Characters of an error's message that are kept."""
-
+LONGEST_MESSAGE = 400  # characters of an error's message that are kept
 LIBRARIES = (
     str(Path(__file__).parents[1]),
     *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")),

@@ -15,11 +15,7 @@ from dprime.runs.run import KINDS, Run
 
 @dataclass(frozen=True)
 class Summary:
-    """A run in a list of runs, by the name of its file.
-
-    `adversary` is the kind of run where nobody attacks; `state` is "complete", "running", "failed"
-    or "incomplete"; `changed` is when something was stored last.
-    """
+    """A run in a list of runs; its `adversary` is its kind where nobody attacks."""
 
     name: str
     kind: str
@@ -27,7 +23,7 @@ class Summary:
     data: str
     blocks: int
     done: int
-    trials: int
+    total_trials: int
     state: str
     changed: datetime
 
@@ -40,21 +36,17 @@ def summary_of(run: Run) -> Summary:
     if run.busy():
         word = "running"
     about = run.path.name, kind, adversary, _label(config.get("data"))
-    return Summary(*about, state.blocks, state.done, state.trials, word, run.changed())
+    return Summary(*about, state.blocks, state.done, state.total_trials, word, run.changed())
 
 
 def _label(value: object) -> str:
-    """A setting in a word: its name where it has one."""
     if isinstance(value, Mapping):
         value = value.get("name")
     return "" if value is None else str(value)
 
 
 def list_runs(folder: str | os.PathLike[str]) -> tuple[list[Summary], dict[str, str]]:
-    """The runs in a folder by name, and its other files with the reason why they are none.
-
-    The runs are read, not verified: that would read every byte of each.
-    """
+    """The runs in a folder by name, not verified, and its other files with the reason."""
     place = Path(folder)
     if not place.is_dir():
         remedy = "give the folder of the runs"

@@ -2,8 +2,7 @@
 
     config ──► Run.create ──► blocks, one transaction each ──► arrays ──► result
 
-`run_file` says how the file is kept whole. Killed at any moment a run keeps every block that was
-finished, and `execute` goes on from there.
+Killed at any moment a run keeps every block that was finished, and `execute` goes on from there.
 """
 
 from __future__ import annotations
@@ -38,9 +37,7 @@ KINDS = {
 }
 """What runs do, by their kind."""
 
-MOST_EVENTS = 1000
-"""How many events a run remembers."""
-
+MOST_EVENTS = 1000  # how many events a run remembers
 PathLike = str | os.PathLike[str]
 Values = Mapping[str, Any]
 
@@ -56,7 +53,7 @@ class Run:
     >>> path = Path(tempfile.mkdtemp()) / "first.run"
     >>> with Run.create(path, "audit", {"adversary": "gradient", "seed": 7}, blocks=2) as run:
     ...     run.finish(0, {"scores": np.array([0.5, 1.5])}, seconds=0.1)
-    ...     run.pending(), run.state().trials
+    ...     run.pending(), run.state().total_trials
     ([1], 2)
     >>> with Run.open(path) as run:
     ...     run.seed, run.arrays()["scores"].tolist()
@@ -77,8 +74,7 @@ class Run:
 
         The `config` says what the run is, in JSON values. A `seed` in it gives every random number;
         one is drawn where the name is missing, and none is kept where it is None. A `request` has
-        the names and numbers from which the work can be made again, where the configuration only
-        describes it.
+        the names from which the work can be made again, where the configuration only describes it.
         """
         place = Path(path)
         seed = config.get("seed", ...)
@@ -100,11 +96,7 @@ class Run:
 
     @classmethod
     def open(cls, path: PathLike, *, verify: bool = True) -> Run:
-        """Open a run; another process may be working on it.
-
-        To `verify` that the whole file is as it was written reads all of it. Without that,
-        configuration, result and the arrays that are asked for still are.
-        """
+        """Open a run, which another process may work on; to `verify` all of it reads all of it."""
         place = Path(path)
         with explain_errors(place):
             return cls(place.resolve(), run_file.connected(place, verify=verify))
@@ -156,7 +148,6 @@ class Run:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the run was created with."""
         return dict(json.loads(self._text("config")))
 
     @property
@@ -166,20 +157,17 @@ class Run:
 
     @property
     def result(self) -> dict[str, Any] | None:
-        """What was concluded from the run; None before that."""
         return self._json("result")
 
     @property
     def versions(self) -> dict[str, str]:
-        """The versions of dprime, Python and the libraries that the run was created with."""
         return dict(json.loads(self._text("versions")))
 
     @property
     def seed(self) -> int:
-        """The seed of the whole run, which resuming it needs.
+        """The seed of the whole run: whoever knows it knows the noise of every trial.
 
-        Whoever knows it knows the noise of every trial. That does no harm while the models of an
-        audit are not released; never use it for a training whose model is.
+        That does no harm in an audit; never use it for a model that is released.
         """
         if text := self._text("seed"):
             return int(text)
@@ -188,7 +176,6 @@ class Run:
 
     @property
     def created(self) -> datetime:
-        """When the run was created."""
         return datetime.fromisoformat(self._text("created"))
 
     def keep(self, record: Values) -> None:
@@ -210,27 +197,20 @@ class Run:
         return self._blocks("state <> 'done' ORDER BY state = 'failed', number")
 
     def done(self) -> list[int]:
-        """The finished blocks, in order."""
         return self._blocks("state = 'done' ORDER BY number")
 
     def state(self) -> State:
-        """How far the run is."""
         last = "SELECT error FROM blocks WHERE state = 'failed' ORDER BY changed DESC, number DESC"
         counts = ", ".join(f"sum(state = '{word}')" for word in ("done", "failed", "pending"))
         query = f"SELECT count(*), {counts}, sum(trials), ({last} LIMIT 1) FROM blocks"
         return State(*self._rows(query)[0])
 
     def changed(self) -> datetime:
-        """When a block or a text was stored last."""
         query = "SELECT changed FROM blocks UNION SELECT changed FROM about"
         return datetime.fromisoformat(max(self._rows(query))[0])
 
     def arrays(self, since: int = 0) -> dict[str, np.ndarray[Any, Any]]:
-        """The arrays of finished blocks, joined in the order of the blocks.
-
-        `since` leaves out this many blocks, those that were finished first: give the number of
-        blocks that were done when the arrays were last read, and only new ones are read.
-        """
+        """The arrays of finished blocks in order, without `since`, those finished first."""
         columns, parts = run_file.DIGESTED["blocks"], []
         query = f"SELECT {columns}, digest FROM blocks WHERE finished > ? ORDER BY number"
         with explain_errors(self.path):
@@ -288,7 +268,6 @@ class Run:
         return [Event(*row) for row in self._rows(f"SELECT {columns} FROM events ORDER BY number")]
 
     def workers(self) -> dict[str, Worker]:
-        """Who played how much, by name."""
         rows = self._rows(f"SELECT {run_file.DIGESTED['workers']} FROM workers ORDER BY name")
         return {name: Worker(*row) for name, *row in rows}
 
@@ -307,7 +286,6 @@ class Run:
         return self._tried(block)[1]
 
     def _tried(self, block: int) -> tuple[str, int]:
-        """The state of a block, and how often it ended."""
         rows = self._rows("SELECT state, attempts FROM blocks WHERE number = ?", block)
         if not rows:
             limits = f"between 0 and {self.state().blocks - 1}"
@@ -384,6 +362,5 @@ class Run:
         return text
 
     def _json(self, name: str) -> dict[str, Any] | None:
-        """JSON values, where some were kept."""
         text = self.noted(name)
         return None if text is None else dict(json.loads(text))

@@ -1,10 +1,9 @@
 """The file of a run: an SQLite database that a kill at any moment leaves whole, and its lock.
 
-Table `about` holds texts by name (kind, configuration, versions, seed, creation time, number of
-blocks, result). Table `blocks` holds one row for each block; the arrays of a finished one are the
-bytes of an npz file. Tables `events` and `workers` hold what went wrong and who did how much. Every
-text, event and finished block has a digest, because SQLite's own check does not look inside the
-values. Texts are checked whenever a run is opened, the rest when it is resumed or reported.
+Table `about` holds texts by name, `blocks` one row for each block with the bytes of an npz file,
+`events` and `workers` what went wrong and who did how much. Every text, event and finished block
+has a digest, because SQLite's own check does not look inside the values. Texts are checked whenever
+a run is opened, the rest when it is resumed or reported.
 
 Reading never waits. To write, a process locks a file beside the run (`NAME.lock`, an empty SQLite
 file that is locked as SQLite does it on every system); the operating system releases it when the
@@ -26,12 +25,8 @@ from pathlib import Path
 import dprime
 from dprime import validate
 
-APPLICATION = 0x64707275
-"""Marks an SQLite file as a dprime run: "dpru"."""
-
-FORMAT = 2
-"""The version of the tables below."""
-
+APPLICATION = 0x64707275  # marks an SQLite file as a dprime run: "dpru"
+FORMAT = 2  # the version of the tables below
 TABLES = """
 CREATE TABLE about (
     name TEXT PRIMARY KEY, value TEXT NOT NULL, digest TEXT NOT NULL, changed TEXT NOT NULL
@@ -70,16 +65,12 @@ DIGESTED = {
 }
 """The columns of each table that a row's digest covers."""
 
-ENDING = ".run"
-"""The usual ending of a run's name; `dprime runs` does not explain why other files are no runs."""
-
+ENDING = ".run"  # the usual one; `dprime runs` does not explain why other files are no runs
 LOCK, NEW = ".lock", ".new"
 SIDECARS = (LOCK, NEW, "-wal", "-shm", "-journal")
 """Endings of the files that belong to a run and are not one."""
 
-LOCK_PATIENCE, READ_PATIENCE = 0.5, 30.0
-"""Seconds to wait for the lock, at which others may look for an instant, and for SQLite's own."""
-
+LOCK_PATIENCE, READ_PATIENCE = 0.5, 30.0  # seconds to wait for our lock and for SQLite's
 NO_RUN = ("something else", "a dprime run", "give a file of an audit, inference or frontier")
 DAMAGED = ("damaged", "a whole run", "restore a copy, or run it again")
 REMEDY = "wait until that ends; reading the run is possible meanwhile"
@@ -141,7 +132,6 @@ def _check_free(path: Path) -> None:
 
 
 def _write(path: Path, about: Mapping[str, str], blocks: int) -> None:
-    """A whole run under a name that nobody reads."""
     with contextlib.closing(_database(path, "rwc")) as db:
         db.execute("PRAGMA synchronous = FULL")
         db.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -268,7 +258,6 @@ def _pragma(db: sqlite3.Connection, name: str) -> int:
 
 
 def _check(db: sqlite3.Connection, path: Path, whole: bool) -> None:
-    """Refuse what is no run, of another format, or damaged: in its texts, or anywhere."""
     if _pragma(db, "application_id") != APPLICATION:
         raise validate.invalid_input(str(path), *NO_RUN)
     version = _pragma(db, "user_version")

@@ -2,11 +2,9 @@
 
     pending blocks ──► queue of tasks ──► a backend's workers ──► outcomes ──► Run
 
-A block that ends is stored at once, by the driver alone. One that fails is recorded with its error,
-and the rest goes on; it is tried again at the end. A block whose worker died or hung is given to
-another, one that did not fit into memory is given in smaller slices, and the run keeps what
-happened. Killed or interrupted, the run is resumed by calling `execute` again: finished blocks are
-not run twice.
+A block that ends is stored at once, by the driver alone. One that fails is recorded and tried again
+at the end; one whose worker died or hung is given to another, one that did not fit into memory is
+given in smaller slices. Killed or interrupted, the run is resumed by calling `execute` again.
 """
 
 from __future__ import annotations
@@ -18,19 +16,14 @@ from dataclasses import replace
 
 from dprime import validate
 from dprime.runs.arrays import ArraysError
-from dprime.runs.backends.base import Backend, End, Here, Outcome, Task, Work
+from dprime.runs.backends.base import Backend, End, Local, Outcome, Task, Work
 from dprime.runs.errors import describe
 from dprime.runs.run import Run
 from dprime.runs.states import State
 
-HOPELESS = 3
-"""When this many blocks failed for one reason and none succeeded, the rest is not tried."""
-
-LOSSES = 3
-"""How often a block may be lost with its worker, or take too long, before it is left as failed."""
-
-HALVINGS = 6
-"""How often the memory of a block is halved before it is left as failed."""
+HOPELESS = 3  # blocks that fail for one reason, before any succeeds, that end a run
+LOSSES = 3  # how often a block may be lost or late before it is left as failed
+HALVINGS = 6  # how often the memory of a block is halved before it is left as failed
 
 
 class BlocksFailedError(validate.InputError):
@@ -48,9 +41,9 @@ def execute(
     """Run the pending blocks and store each as it ends.
 
     The same block must give the same arrays, so `work` draws every random number from the run's
-    seed and the block's number. A block that raises an error is tried again at the end, in all as
-    often as `attempts` says. After each try `on_block` is called with the block's number and the
-    state of the run.
+    seed and the block's number. A block that raises an error is tried again at the end, in all
+    `attempts` times. After each try `on_block` is called with the block's number and the run's
+    state.
 
     >>> import tempfile
     >>> import numpy as np
@@ -58,16 +51,16 @@ def execute(
     ...     return {"scores": np.random.default_rng([7, block]).normal(size=100)}
     >>> with Run.create(tempfile.mkdtemp() + "/a.run", "audit", {"seed": 7}, blocks=5) as run:
     ...     execute(run, work)
-    ...     run.state().trials
+    ...     run.state().total_trials
     500
     """
     run.check_version()
     tried = validate.whole("attempts", attempts, example=2)
     with run.working():
-        policy = RetryPolicy(run.pending(), tried, hasattr(work, "with_memory_fraction"))
+        policy = RetryPolicy(run.pending(), tried, hasattr(work, "with_compute"))
         if not policy.waiting:
             return
-        with closing((backend or Here()).outcomes(work, policy.waiting)) as outcomes:
+        with closing((backend or Local()).outcomes(work, policy.waiting)) as outcomes:
             for outcome in outcomes:
                 stored = _stored(run, outcome)
                 if on_block is not None:
@@ -81,8 +74,8 @@ def counting(run: Run, advance: Callable[[float], None]) -> Callable[[int, State
 
     def on_block(_: int, state: State) -> None:
         nonlocal done
-        advance(state.trials - done)
-        done = state.trials
+        advance(state.total_trials - done)
+        done = state.total_trials
 
     on_block(0, run.state())
     return on_block

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-FAILED = "failed"
-"""The outcome of a block that raised an error."""
+FAILED = "failed"  # the outcome of a block that raised an error
 
 
 @dataclass(frozen=True)
@@ -18,21 +17,17 @@ class State:
     done: int
     failed: int
     pending: int
-    trials: int
+    total_trials: int
     last_error: str | None
 
     @property
     def complete(self) -> bool:
-        """Whether every block is done."""
         return self.done == self.blocks
 
 
 @dataclass(frozen=True)
 class Event:
-    """How a try of a block ended that did not finish it, and why; the worker may be unknown ("").
-
-    The time is an ISO date and time.
-    """
+    """How a try of a block ended that did not finish it, and why; the worker may be ""."""
 
     time: str
     block: int
@@ -52,7 +47,6 @@ class Worker:
 
     @property
     def speed(self) -> float:
-        """Trials in a second of work."""
         return self.trials / self.seconds if self.seconds else 0.0
 
 

@@ -1,9 +1,9 @@
-"""What people look at: figures, the report of a run, and its privacy card.
+"""What people look at: charts, the report of a run, and its privacy card.
 
     Run ──► record_of ──► AuditRecord ──┬──► card, card_markdown
                                         └──► report_html ──► HTML, PDF
 
-A card needs NumPy and SciPy only. Altair, vl-convert and Jinja2 are loaded when something is drawn.
+A card needs NumPy and SciPy only. vl-convert and Jinja2 are loaded when something is drawn.
 """
 
 from typing import TYPE_CHECKING

@@ -22,7 +22,7 @@ def compared(facts: AuditRecord, others: Sequence[AuditRecord]) -> AuditRecord:
             remedy = f"report {other.name}, with {facts.name} beside it"
             shown = f"{other.name}, which refuted the claim"
             raise validate.invalid_input(
-                "with", shown, "a run that did not refute the claim", remedy
+                "run", shown, "a run that did not refute the claim", remedy
             )
     return replace(facts, other_runs=tuple(others))
 
@@ -32,10 +32,8 @@ def _check_same(facts: AuditRecord, other: AuditRecord) -> None:
     wanted = f"a run against the claim of {facts.name}"
     if not facts.claim.same_as(other.claim) or facts.adjacency != other.adjacency:
         shown = f"{other.name}, which has another ({other.claim.described})"
-        raise validate.invalid_input("with", shown, wanted, "leave it out")
+        raise validate.invalid_input("run", shown, wanted, "leave it out")
     for what in ("data", "records", "trainer"):
         if facts.attacked[what] != other.attacked[what]:
             shown = f"{other.name}, which has other {what if what != 'trainer' else 'training'}"
-            raise validate.invalid_input(
-                "with", shown, f"{wanted} and its training", "leave it out"
-            )
+            raise validate.invalid_input("run", shown, f"{wanted} and its training", "leave it out")

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dprime.membership.results import mean_tpr, roc
-from dprime.show.figures.membership_roc import LEAST_FPR, MembershipRocFigure, RocCurve
-from dprime.show.figures.precision_over_prior import (
+from dprime.show.chart import Chart
+from dprime.show.charts import (
+    Points,
     PrecisionLine,
-    PrecisionOverPriorFigure,
     PrecisionPoint,
+    RocCurve,
+    membership_roc,
+    precision_over_prior,
 )
-from dprime.show.figures.trade_off import Points
+from dprime.show.charts.membership import LEAST_FPR
 
 if TYPE_CHECKING:
     from dprime.membership.inference import AttackResult, Inference
@@ -25,7 +28,7 @@ POINTS = 31
 BASELINE = "baseline"
 
 
-def roc_figure(found: Inference, data: str) -> MembershipRocFigure:
+def roc_chart(found: Inference, data: str) -> Chart:
     """Every attack but the baseline, averaged over the targets, beside the claim."""
     attacks = [each for each in found.attacks if each.attack != BASELINE] or found.attacks
     least = max(LEAST_FPR, *(1.0 / (~each.scored.members).sum(1).min() for each in attacks))
@@ -33,7 +36,7 @@ def roc_figure(found: Inference, data: str) -> MembershipRocFigure:
     curves = tuple(_averaged(each, rates, found.confidence) for each in attacks)
     claim = None if found.claim is None else Points.of(found.claim, also=rates)
     label = f"{data}, π = {found.probability:g}"
-    return MembershipRocFigure(
+    return membership_roc(
         curves, claim, label, least_fpr=rates[0], confidence=found.confidence,
         fpr=max(0.01, rates[0]),
     )  # fmt: skip
@@ -47,12 +50,12 @@ def _averaged(result: AttackResult, rates: tuple[float, ...], confidence: float)
     return RocCurve(result.title, rates, *ends)
 
 
-def precision_figures(found: Sequence[Inference], data: str) -> dict[str, PrecisionOverPriorFigure]:
+def precision_charts(found: Sequence[Inference], data: str) -> dict[str, Chart]:
     """For each attack: how often its surest answers are right against π.
 
     The limit beside them is drawn where it is certified, not where it is only stated.
     """
-    figures = {}
+    charts = {}
     for place, result in enumerate(found[0].attacks):
         if result.attack == BASELINE:
             continue
@@ -66,7 +69,7 @@ def precision_figures(found: Sequence[Inference], data: str) -> dict[str, Precis
         ]
         share = f"surest {100 * found[0].top_share:g} %"
         line = PrecisionLine(share, tuple(points))
-        figures[result.attack] = PrecisionOverPriorFigure(
+        charts[result.attack] = precision_over_prior(
             (line,), result.title, data, confidence=found[0].confidence
         )
-    return figures
+    return charts

@@ -9,17 +9,17 @@ from dprime import text, validate
 
 def check_drawing() -> None:
     """Refuse to draw without the libraries that draw."""
-    _check("a drawing", ("altair", "vl_convert"), "show")
+    _check("a drawing", ("vl_convert",), "show")
 
 
 def check_report() -> None:
     """Refuse to write a report without the libraries that write it."""
-    _check("a report", ("altair", "vl_convert", "jinja2"), "show")
+    _check("a report", ("vl_convert", "jinja2"), "show")
 
 
 def check_server() -> None:
     """Refuse to serve the explorer without the libraries that serve and draw it."""
-    _check("the explorer", ("fastapi", "uvicorn", "altair", "vl_convert"), "web")
+    _check("the explorer", ("fastapi", "uvicorn", "vl_convert"), "web")
 
 
 def _check(what: str, modules: tuple[str, ...], extra: str) -> None:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from dprime import text
 from dprime.curve import Estimate, LowerCurve, TradeOff
 from dprime.metrics import risk_profile
-from dprime.show.figures import Points, TradeOffFigure
+from dprime.show.charts import Points, trade_off
 from dprime.text import round_down
 
 if TYPE_CHECKING:
     from dprime.audit.record import AuditRecord
-    from dprime.show.figures.figure import Figure
+    from dprime.show.chart import Chart
 
 
 def curve_html(curve: TradeOff | Estimate | LowerCurve) -> str:
@@ -33,7 +33,7 @@ def curve_html(curve: TradeOff | Estimate | LowerCurve) -> str:
         return _lower_html(curve)
     rows = [(answer.title, answer.shown(), answer.sentence) for answer in risk_profile(curve)]
     head = ("What", "At most" if curve.kind == "certified" else "About", "In plain words")
-    drawing = _drawing(TradeOffFigure.of(curve)) if isinstance(curve, TradeOff) else ""
+    drawing = _drawing(trade_off(curve)) if isinstance(curve, TradeOff) else ""
     note = text.certified() if curve.kind == "certified" else text.ESTIMATE
     return _table(head, rows, note) + drawing
 
@@ -47,11 +47,11 @@ def audit_html(record: AuditRecord) -> str:
     note += "." if method == "band" else f"; the first row by {method}."
     table = _table(("What", "Reached, at least", "Allowed, at most"), rows, note)
     marked = 0.01 if record.decided_at is None else record.decided_at
-    figure = TradeOffFigure(
+    chart = trade_off(
         Points(record.claim.fpr, record.claim.tpr), Points(*record.lower[record.drawn]),
-        record.config.confidence, refuted=record.refuted, fpr=marked,
+        confidence=record.config.confidence, refuted=record.refuted, fpr=marked,
     )  # fmt: skip
-    return f"<p><strong>{escape(record.sentence)}</strong></p>{table}{_drawing(figure)}"
+    return f"<p><strong>{escape(record.sentence)}</strong></p>{table}{_drawing(chart)}"
 
 
 def report_frame(record: AuditRecord) -> str:
@@ -93,8 +93,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], note: str) -> str
     )
 
 
-def _drawing(figure: Figure) -> str:
+def _drawing(chart: Chart) -> str:
     """The drawing, where the libraries that draw are installed."""
-    if find_spec("altair") is None or find_spec("vl_convert") is None:
+    if find_spec("vl_convert") is None:
         return f"<p>For a drawing: {text.install('show')}</p>"
-    return f'<div role="img" aria-label="{escape(figure.text)}">{figure.svg()}</div>'
+    return f'<div role="img" aria-label="{escape(chart.text)}">{chart.svg()}</div>'

@@ -54,7 +54,7 @@ def commands(facts: AuditRecord) -> list[str]:
         return []
     folder = " --data-dir FOLDER" if facts.config.data_dir else ""
     seed = f" --seed-from {shlex.quote(facts.name)}"
-    return [f"dprime audit {FILE}{folder}{seed} --out again.run", "dprime report again.run"]
+    return [f"dprime audit {FILE}{folder}{seed} --run again.run", "dprime report again.run"]
 
 
 def how(facts: AuditRecord) -> list[str]:

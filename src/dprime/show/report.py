@@ -17,27 +17,16 @@ import numpy as np
 
 from dprime import text
 from dprime.audit import blind_spots
+from dprime.audit.identifiability import belief_bound
 from dprime.audit.record import EXCEEDED, AuditRecord
+from dprime.audit.separation import separation
 from dprime.mechanisms import DPSGD
 from dprime.metrics import BLIND, Reading
-from dprime.show import grounds, repeat, words
+from dprime.show import charts, grounds, repeat, words
 from dprime.show.card import SEEN, card, reached_by
+from dprime.show.chart import Chart
+from dprime.show.charts import Points, Rung
 from dprime.show.compared import compared
-from dprime.show.figures import (
-    BayesSecurityFigure,
-    BeliefDistributionFigure,
-    BeliefFigure,
-    Figure,
-    LadderFigure,
-    Points,
-    PrecisionFigure,
-    RiskFigure,
-    ScoresFigure,
-    SensitivityFigure,
-    TradeOffFigure,
-    belief_bound,
-    rung_of,
-)
 from dprime.show.needs import check_report
 from dprime.show.pdf import write_pdf
 from dprime.show.svg import inline_svg
@@ -75,7 +64,7 @@ def report_html(facts: AuditRecord, beside: Sequence[AuditRecord] = ()) -> str:
 # Charts -------------------------------------------------------------------------------------------
 
 
-def figures_of(facts: AuditRecord, beside: Sequence[AuditRecord] = ()) -> list[Figure]:
+def figures_of(facts: AuditRecord, beside: Sequence[AuditRecord] = ()) -> list[Chart]:
     """The charts of a run.
 
     Args:
@@ -86,14 +75,19 @@ def figures_of(facts: AuditRecord, beside: Sequence[AuditRecord] = ()) -> list[F
     claim = Points(facts.claim.fpr, facts.claim.tpr)
     lower = Points(*facts.lower[facts.drawn])
     marked = {} if facts.decided_at is None else {"fpr": facts.decided_at}
-    figures: list[Figure] = [
-        TradeOffFigure(
-            claim, lower, facts.config.confidence, log=log, refuted=facts.refuted, **marked
+    figures: list[Chart] = [
+        charts.trade_off(
+            claim,
+            lower,
+            confidence=facts.config.confidence,
+            log=log,
+            refuted=facts.refuted,
+            **marked,
         )
         for log in (False, True)
     ]
     if _has_scores(facts):
-        figures.append(ScoresFigure.of(facts.played.in_scores, facts.played.out_scores))
+        figures.append(charts.scores(facts.played.in_scores, facts.played.out_scores))
     if beside:
         figures.append(_ladder([facts, *beside]))
     return [*figures, *_belief_figures(facts), *_claim_figures(facts)]
@@ -105,15 +99,13 @@ def _has_scores(facts: AuditRecord) -> bool:
     return all(bool(np.isfinite(scores).any()) for scores in worlds)
 
 
-def _ladder(runs: Sequence[AuditRecord]) -> LadderFigure:
+def _ladder(runs: Sequence[AuditRecord]) -> Chart:
     """How far the adversary of each run came, in d′."""
     counts = Counter(run.adversary for run in runs)
     rungs = [
-        rung_of(
+        Rung(
             run.adversary if counts[run.adversary] == 1 else f"{run.adversary} ({run.name})",
-            run.played.in_scores,
-            run.played.out_scores,
-            runs[0].config.confidence,
+            *separation(run.played.in_scores, run.played.out_scores, runs[0].config.confidence),
         )
         for run in runs
         if _has_scores(run)
@@ -121,29 +113,29 @@ def _ladder(runs: Sequence[AuditRecord]) -> LadderFigure:
     allowed = runs[0].claim.metrics["d_prime"]["value"]
     rungs.sort(key=lambda rung: rung.value)
     limit = math.inf if allowed is None else float(allowed)
-    return LadderFigure(tuple(rungs), limit, "d′", runs[0].config.confidence)
+    return charts.ladder(rungs, limit, "d′", runs[0].config.confidence)
 
 
-def _belief_figures(facts: AuditRecord) -> list[Figure]:
+def _belief_figures(facts: AuditRecord) -> list[Chart]:
     """What the DI adversary came to believe, and how far the record moved each step."""
     played, found = facts.played, facts.identifiability
     if found is None or played.log_ratio is None or played.sensitivity is None:
         return []
     asked = {"prior": found["exceedance"]["prior"], "belief": found["exceedance"]["belief"]}
     return [
-        BeliefFigure.of(
+        charts.belief(
             played.log_ratio, played.in_world, **asked,
             bound=_bound(facts, asked["prior"]), exceeded=EXCEEDED,
         ),
-        BeliefDistributionFigure.of(played.log_ratio, played.in_world, **asked),
-        SensitivityFigure.of(
+        charts.belief_distribution(played.log_ratio, played.in_world, **asked),
+        charts.sensitivity(
             played.sensitivity, clip_norm=facts.attacked["training"]["clip_norm"],
             adjacency=facts.adjacency,
         ),
     ]  # fmt: skip
 
 
-def _claim_figures(facts: AuditRecord) -> list[Figure]:
+def _claim_figures(facts: AuditRecord) -> list[Chart]:
     """What other noise or another length would allow, where the claim is that of a DP-SGD."""
     mechanism = facts.claim.mechanism
     if facts.label is not None or facts.refuted or not isinstance(mechanism, DPSGD):
@@ -153,10 +145,10 @@ def _claim_figures(facts: AuditRecord) -> list[Figure]:
     epsilon = asked["epsilon"]
     limit = math.inf if epsilon["value"] is None else epsilon["value"]
     return [
-        RiskFigure.of(mechanism, "noise_multiplier", adjacency=facts.adjacency),
-        RiskFigure.of(mechanism, "steps", adjacency=facts.adjacency),
-        BayesSecurityFigure.of(mechanism, adjacency=facts.adjacency),
-        PrecisionFigure.of(delta=epsilon["delta"], epsilon=limit, **about),
+        charts.risk(mechanism, "noise_multiplier", adjacency=facts.adjacency),
+        charts.risk(mechanism, "steps", adjacency=facts.adjacency),
+        charts.bayes_security(mechanism, adjacency=facts.adjacency),
+        charts.precision(delta=epsilon["delta"], epsilon=limit, **about),
     ]
 
 
@@ -185,7 +177,7 @@ def _template() -> Any:
 
 
 def _context(
-    facts: AuditRecord, shown: Mapping[str, Any], figures: Sequence[Figure]
+    facts: AuditRecord, shown: Mapping[str, Any], figures: Sequence[Chart]
 ) -> dict[str, Any]:
     style = files("dprime.show").joinpath("templates/report.css").read_text(encoding="utf-8")
     return {
@@ -345,17 +337,17 @@ NARROW = 340
 """The width of a drawing for telephones, in pixels."""
 
 
-def _charts(figures: Sequence[Figure]) -> list[dict[str, Any]]:
+def _charts(figures: Sequence[Chart]) -> list[dict[str, Any]]:
     """The figures as the page shows them; no finding is told twice."""
-    charts = [_chart(figure) for figure in figures]
+    shown = [_chart(figure) for figure in figures]
     told: set[str] = set()
-    for chart in charts:
+    for chart in shown:
         chart["heading"] = AGAIN if chart["title"] in told else chart["title"]
         told.add(chart["title"])
-    return charts
+    return shown
 
 
-def _chart(figure: Figure) -> dict[str, Any]:
+def _chart(figure: Chart) -> dict[str, Any]:
     """A figure: drawing, text, and its table."""
     rows = figure.table()
     columns = [name for name in rows[0] if any(row.get(name) is not None for row in rows)]

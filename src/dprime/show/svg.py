@@ -6,30 +6,26 @@ import re
 from collections.abc import Mapping
 from xml.etree import ElementTree
 
-from dprime.show.figures.figure import Figure
+from dprime.show import vega
+from dprime.show.chart import Chart
 
 LINK = "{http://www.w3.org/1999/xlink}href"
 REFERENCE = re.compile(r"url\(['\"]?#([^)'\"]+)['\"]?\)")
 
 
-def inline_svg(figure: Figure, width: int | None = None) -> str:
-    """A figure's drawing without its title (the page has it), ready to be put into HTML.
+def inline_svg(chart: Chart, width: int | None = None) -> str:
+    """A chart's drawing without its title (the page has it), ready to be put into HTML.
 
     The drawing is one image with a text alternative: its parts have no roles of their own.
 
     Args:
-        figure: what is drawn.
+        chart: what is drawn.
         width: in pixels; None takes the usual one.
     """
-    import vl_convert  # noqa: PLC0415  only a drawing needs it
-
-    spec = figure.spec()
+    spec = chart.spec(width=width)
     spec.pop("title", None)
-    spec.pop("$schema", None)
-    if width is not None:
-        spec["width"] = width
-    name = figure.name if width is None else f"{figure.name}-{width}"
-    root = ElementTree.fromstring(vl_convert.vegalite_to_svg(spec))
+    name = chart.name if width is None else f"{chart.name}-{width}"
+    root = ElementTree.fromstring(vega.svg(spec))
     ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
     names = {given: f"{name}-part{place}" for place, given in enumerate(ids)}
     for element in root.iter():
@@ -40,7 +36,7 @@ def inline_svg(figure: Figure, width: int | None = None) -> str:
     root.attrib |= {
         "role": "img", "aria-labelledby": told["title"], "aria-describedby": told["desc"],
     }  # fmt: skip
-    for place, (tag, text) in enumerate((("title", figure.title), ("desc", figure.text))):
+    for place, (tag, text) in enumerate((("title", chart.title), ("desc", chart.text))):
         part = ElementTree.Element(tag, {"id": told[tag]})
         part.text = text
         root.insert(place, part)

@@ -76,7 +76,7 @@ def _not_dp(facts: AuditRecord) -> str:
 
 def trainings(facts: AuditRecord) -> str:
     """How many trainings there were."""
-    return f"{facts.blocks.trials:,} trainings"
+    return f"{facts.blocks.total_trials:,} trainings"
 
 
 def what_happened(facts: AuditRecord) -> str:
@@ -218,7 +218,7 @@ def _people_found(facts: AuditRecord, tpr: Mapping[str, float]) -> str:
 
 
 def _belief_reached(belief: Mapping[str, float]) -> str:
-    before = given(100 * belief["prior"])
+    before = given(100 * belief["belief_prior"])
     if belief["value"] >= 1:
         return f"Somebody who was {before} % sure beforehand may become certain."
     return (

@@ -1,8 +1,7 @@
 """Which records a step sees, and in which of them each trial's world has a share.
 
-Records that come again at every step are measured once: the squares of their norms; where they are
-declared sparse, as baskets or one-hot tables, their sparse form, with which a first linear layer
-takes two thirds of the time; and whatever else a first layer makes of records alone.
+Of records that come again at every step, what a first layer makes of records alone is made once,
+as is a sparse form of those that are declared sparse, which takes two thirds of the time.
 """
 
 from __future__ import annotations
@@ -56,27 +55,14 @@ class Records:
             return self._made[make]
 
     @cached_property
-    def measured(self) -> PreparedRecords | None:
-        """What is known of constant vectors [1, n, in]; None for any other records."""
+    def sparse_form(self) -> tuple[Tensor, Tensor] | None:
+        """Constant vectors [1, n, in] that are declared sparse: rows, and columns in double."""
         x = self.x
-        if not self.constant or x.dim() != 3:
+        if not (self.constant and self.sparse and x.is_cpu and x.dim() == 3):
             return None
-        squares = (x * x).sum(-1)
-        if not (x.is_cpu and self.sparse):
-            return PreparedRecords(squares)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PyTorch calls its sparse rows a beta
-            columns = x[0].mT.contiguous().double().to_sparse_csr()
-            return PreparedRecords(squares, x[0].to_sparse_csr(), columns)
-
-
-@dataclass(frozen=True)
-class PreparedRecords:
-    """Constant records that all trials share: their squared norms, and a sparse form if any."""
-
-    squares: Tensor  # [1, n]
-    rows: Tensor | None = None  # [n, in]
-    columns: Tensor | None = None  # [in, n], in double precision
+            return x[0].to_sparse_csr(), x[0].mT.contiguous().double().to_sparse_csr()
 
 
 def gather(x: Tensor, rows: Tensor) -> Tensor:
@@ -163,16 +149,12 @@ class Sampler:
 
     @property
     def shares_records(self) -> bool:
-        """Whether all trials compute the same records."""
         return self.expected >= MASKED_FROM * self.places
 
     def batch(
         self, streams: Streams, step: int, in_world: Tensor, members: Tensor | None = None
     ) -> DrawnBatch:
-        """The batch of a step, of trials in these worlds [trial].
-
-        `members` are the records that each trial has [trial, record]; None for all of them.
-        """
+        """The batch of a step, of trials [trial] with these members [trial, record]."""
         drawn = torch.ones(len(in_world), self.places, dtype=torch.bool, device=self.x.device)
         if self.rate < 1:
             drawn = streams.bernoulli(self.rate, self.places, Purpose.SAMPLING, step)

@@ -123,7 +123,6 @@ def _mixes(layer: str, better: str) -> InputError:
 
 
 def _wants_words(model: nn.Module, x: Tensor) -> bool:
-    """Whether the records are whole numbers for an embedding, which real numbers do not fit."""
     if not any(isinstance(module, nn.Embedding) for module in model.modules()):
         return False
     try:
@@ -228,8 +227,7 @@ def _keeps_trials_apart(
 ) -> bool:
     """Whether `torch.func` gives each of several trials its own gradients: nn.PReLU's are wrong.
 
-    With as many trials as records it can take the ones for the others, with another number it then
-    fails.
+    With as many trials as records it can take the ones for the others, else it fails.
     """
     count = records.x.shape[1]
     several = single * torch.linspace(1.0, 1.5, count + 1, device=single.device)[:, None]

@@ -23,9 +23,7 @@ from dprime.train.noise import add_normal
 from dprime.train.slices import slice_plan
 from dprime.train.streams import Purpose, Streams
 
-BINS = np.geomspace(1e-4, 1e4, 161)
-"""Edges of the histogram for a private median: 20 bins for a factor of ten."""
-
+BINS = np.geomspace(1e-4, 1e4, 161)  # of a private median: 20 bins for a factor of ten
 NOT_COVERED = (
     "read from the data without noise: no guarantee of the training covers it; read it from public "
     "records, or privately with noise_multiplier"
@@ -36,8 +34,8 @@ NOT_COVERED = (
 class ClipNorm:
     """A clipping norm C that was read from data.
 
-    `cost` is the mechanism that reading it was, to be composed with the training, and None if it
-    was read without noise, which no guarantee covers. `sentence` is the same in words.
+    `cost` is the mechanism that reading it was, to be composed with the training; None where it was
+    read without noise, which no guarantee covers.
     """
 
     value: float
@@ -59,8 +57,7 @@ def median_clip_norm(
     `noise_multiplier` makes the median private: it is then read off a histogram of norms, each
     count with Gaussian noise of this standard deviation. One record changes one count by one, so
     this is the Gaussian mechanism with one step; for zero-out, a record that counts for nothing is
-    in no bin. None reads the exact median. The seed is that of the weights and the noise, all else
-    is as for `train`.
+    in no bin. None reads the exact median. All else is as for `train`.
     """
     drawn = fresh_seed() if seed is None else check_seed(seed)
     norms = _norms(model, dataset, loss, drawn, compute)

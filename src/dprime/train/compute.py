@@ -1,8 +1,7 @@
 """Where trainings are computed, apart from what is trained: neither decides about the other.
 
-On a processor, slices of trials are trained side by side, one thread each. Two threads that each
-work on their own trials share nothing and wait for nobody. Two threads inside every single
-operation wait for each other hundreds of times a step.
+On a processor, slices of trials are trained side by side, one thread each: two threads inside every
+single operation wait for each other hundreds of times a step.
 """
 
 from __future__ import annotations
@@ -22,31 +21,22 @@ import torch
 
 from dprime import validate
 from dprime.data.devices import device_named, one_thread
+from dprime.parameters import Checked, parameter
 
 Task = TypeVar("Task")
 
 # glibc's mallopt parameters, from malloc.h.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
-LARGEST_KEPT = 1 << 25
-"""The largest piece that glibc can keep for reuse: 32 MB. It is also where its own rule ends up."""
+LARGEST_KEPT = 1 << 25  # that glibc can keep for reuse: 32 MB; its own rule ends up there too
 
 
 @dataclass(frozen=True)
-class Compute:
-    """A device ("cpu" or "cuda") and how much of it is used.
-
-    `workers` are the slices of trials that a processor trains at the same time; None takes as many
-    as PyTorch has threads.
-    """
+class Compute(Checked):
+    """A device, the memory that is used of it, and slices at a time (None: as many as threads)."""
 
     device: str | torch.device = "cpu"
-    memory: float = 2.0  # in GB; bounds what the engine uses at once
-    workers: int | None = None
-
-    def __post_init__(self) -> None:
-        validate.positive("memory", self.memory, example=2.0)
-        if self.workers is not None:
-            validate.whole("workers", self.workers, example=4)
+    memory: float = parameter(2.0, validate.positive)  # in GB; bounds what the engine uses at once
+    workers: int | None = parameter(None, validate.whole)
 
     @property
     def place(self) -> torch.device:
@@ -74,11 +64,7 @@ def cores() -> int:
 def each(
     tasks: Sequence[Task], work: Callable[[Task], None], workers: int, stopped: threading.Event
 ) -> None:
-    """Do all tasks, `workers` of them at a time.
-
-    The first error, or an interruption, sets `stopped`, which running tasks look at; no other task
-    begins, and the error is raised.
-    """
+    """Do all tasks, `workers` of them at a time; the first error sets `stopped` and is raised."""
     if workers <= 1 or len(tasks) <= 1:
         for task in tasks:
             work(task)
@@ -109,8 +95,7 @@ def plain_autograd() -> Iterator[None]:
 def freed_memory_kept() -> Iterator[None]:
     """Let the C library keep freed memory for the next step instead of giving it back at once.
 
-    A step frees and takes the same megabytes again; fetching them anew from the system every time
-    costs up to a third of the training. Only glibc can be told so; elsewhere this does nothing.
+    Fetching it anew every time costs up to a third of the training. Only glibc can be told so.
     """
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
     if libc is None or not hasattr(libc, "mallopt"):

@@ -24,7 +24,6 @@ class Windows(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, conv: Conv2d) -> Tensor:
-        """A copy, in which each pixel is in as many windows as it is under."""
         ctx.conv, ctx.shape = conv, x.shape
         count, height, width, channels = x.shape
         places = conv.positions(height - 2 * conv.sides[0], width - 2 * conv.sides[1])
@@ -129,7 +128,6 @@ class Convolved(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        """The error at the input alone."""
         own = zip(upstream[0], ctx.x, ctx.weight, strict=True)
         errors = [ctx.conv.backward(*each, of="records").permute(0, 2, 3, 1) for each in own]
         return _stacked(errors).permute(0, 1, 4, 2, 3), None, None, *(None,) * ctx.conv.bias

@@ -1,11 +1,9 @@
 """The records of a run, and which of them each trial trains on.
 
 Either all trials have all records, or the trials have two data sets that differ in one record: D,
-world `in`, and its neighbour D′, world `out`; or each trial has another part of a pool.
-
-Both worlds are kept as one list: the records that they share, and among them, side by side, the one
-or two in which they differ. A trial's world is then a mask over these places of that list, and
-everything else about the records is computed once for both worlds.
+world `in`, and its neighbour D′, world `out`; or each trial has another part of a pool. Both worlds
+are kept as one list, with the one or two records in which they differ side by side. A trial's world
+is a mask over it, and all else is computed once for both.
 """
 
 from __future__ import annotations
@@ -51,8 +49,7 @@ class TrainingData:
         """D is the data set, D′ lacks one record (add-remove, unbounded DP).
 
         The engine divides the sums of both worlds by the same number. So it plays add-remove where
-        the training has an `expected_batch_size`, and zero-out where it has none: a training on
-        the data set without the record would divide by less.
+        the training has an `expected_batch_size`, and zero-out where it has none.
         """
         index = check_record(record, len(dataset))
         if len(dataset) == 1:
@@ -79,9 +76,9 @@ class TrainingData:
     ) -> TrainingData:
         """Each trial has other records, each kept with its probability, independently.
 
-        Everything public follows from the probabilities alone, never from who was drawn: sums are
-        divided by the expected batch size. For a certificate of who was drawn, give the training
-        that number as `expected_batch_size`.
+        Everything public follows from the probabilities alone: sums are divided by the expected
+        batch size. For a certificate of who was drawn, give the training that number as
+        `expected_batch_size`.
         """
         kept, chances = np.array(members, dtype=bool), np.array(probability, dtype=np.float64)
         if kept.ndim != 2 or kept.shape[1] != len(pool) or not len(kept):
@@ -97,14 +94,13 @@ class TrainingData:
     def at_random_place(self, seed: int) -> TrainingData:
         """The same worlds with x and x′ at a random place, the same one in D and in D′.
 
-        A trainer that treats its last record unlike the others is otherwise judged by that record.
+        A trainer that treats its last record unlike the others is else judged by that record.
         """
         place = np.random.default_rng(seed).integers(len(self.common) + 1)
         return dataclasses.replace(self, place=int(place))
 
     @property
     def first(self) -> int:
-        """The place of x in `union`."""
         if self.place is None or self.differing is None:
             return len(self.common)
         return self.place
@@ -147,7 +143,6 @@ class TrainingData:
         return self._with(self.differing.take([place]))
 
     def _with(self, records: Dataset) -> Dataset:
-        """The common records, and these in the place of those that differ."""
         number = len(self.common)
         added = np.arange(number, number + len(records))
         return joined(self.common, records).take(np.insert(np.arange(number), self.first, added))

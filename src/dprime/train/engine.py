@@ -1,9 +1,6 @@
 """Many trainings as one: every tensor has the trial first.
 
-    data + model + training ──► blocks ──► slices of trials ──► steps ──► Trained
-
-A step takes the trials' batches, the clipped sum of the records' gradients, adds noise, shows it to
-the observers, and moves the weights.
+data + model + training ──► blocks ──► slices of trials ──► steps ──► Trained
 """
 
 from __future__ import annotations
@@ -86,9 +83,8 @@ def train(
     trial's own stream). `blocks` of `training.block` trials are run alone and give the same. They
     start from "fresh" weights, the model's own ("given"), or a tensor [parameter] or [trial,
     parameter]. A `canary` puts gradients of its own in the place of those of the records in which
-    the worlds differ; they are sampled and clipped like any other. Observers see every step.
-    `keep_weights=False` keeps no final weights; `progress` None shows a bar for long work on a
-    terminal.
+    the worlds differ. `keep_weights=False` keeps no final weights; `progress` None shows a bar for
+    long work on a terminal.
 
     >>> from dprime.data import load
     >>> digits = load("digits")
@@ -154,7 +150,6 @@ def _initial(initial: object, network: Network, count: int) -> Tensor | None:
 def _train_all(
     run: EngineContext, compute: Compute, together: int, keep: bool, progress: bool | None
 ) -> tuple[Tensor | None, NDArray[np.bool_]]:
-    """All slices of trials, side by side: final weights, and which are not finite."""
     count, budget = len(run.trials), compute.bytes
     kept = kept_of_pool(run.network, run.sampler, budget, run.training.steps * count)
     if kept:
@@ -266,8 +261,7 @@ def _clipped_sum(
     """Put the clipped sum over each trial's own records in `into`, crafted ones among them.
 
     In runs of single precision only where all other records of a batch stay where they are when one
-    is missing. Batches of few records are put together of those that were drawn: then a record that
-    is drawn moves the ones behind it, also where it counts for nothing.
+    is missing. In batches of the records that were drawn, one moves those behind it.
     """
     run, batch = summands.run, summands.batch
     certified = run.training.adjacency == "zero-out" and run.training.sensitivity == "global"

@@ -23,18 +23,12 @@ from dprime.train.settings import TrainingConfig
 Score = Callable[[Tensor, Tensor], Tensor]
 """(outputs [trial, record, ...], labels [1, record]) → a number per record [trial, record]."""
 
-ROOM, GPU_ROOM = 16 << 20, 1 << 30
-"""Bytes of outputs and activations that are made at once: what a processor's cache holds, and what
-keeps a GPU busy."""
+ROOM, GPU_ROOM = 16 << 20, 1 << 30  # bytes made at once, in a cache or on a GPU
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Many trained models.
-
-    The seed gives the same again, and with it every noise: whoever knows the seed and the models
-    can tell which records were used. Keep it secret; nothing prints it.
-    """
+    """Many trained models; whoever has the seed too can tell which records were used."""
 
     network: Network = field(repr=False)
     data: TrainingData = field(repr=False)
@@ -73,7 +67,8 @@ class Trained:
         return accuracy(self.network, self._kept(), dataset, self.training.loss)
 
     def mean_loss(self, dataset: Dataset) -> NDArray[np.float64]:
-        return mean_loss(self.network, self._kept(), dataset, self.training.loss)
+        found = losses(self.network, self._kept(), dataset, self.training.loss)
+        return np.asarray(found.mean(1))
 
     def _kept(self) -> Tensor:
         if self.weights is not None:
@@ -99,14 +94,6 @@ def accuracy(
     return np.concatenate([each.mean(1) for each in _scores(network, weights, dataset, right)])
 
 
-def mean_loss(
-    network: Network, weights: Tensor, dataset: Dataset, loss: str | Loss = "cross-entropy"
-) -> NDArray[np.float64]:
-    """The mean loss of each model [trial]."""
-    found = _scores(network, weights, dataset, partial(per_trial, loss))
-    return np.concatenate([each.mean(1) for each in found])
-
-
 def losses(
     network: Network, weights: Tensor, dataset: Dataset, loss: str | Loss = "cross-entropy"
 ) -> NDArray[np.float64]:
@@ -114,22 +101,20 @@ def losses(
     return np.concatenate([*_scores(network, weights, dataset, partial(per_trial, loss))])
 
 
-def room_on(device: torch.device) -> int:
-    """Bytes that are made at once there."""
-    return ROOM if device.type == "cpu" else GPU_ROOM
+def outputs_of(network: Network, weights: Tensor, x: Tensor) -> Iterator[list[Tensor]]:
+    """Outputs of some models at a time [trial, record, ...], the records in parts that fit."""
+    most = max(1, (ROOM if x.is_cpu else GPU_ROOM) // (4 * network.numbers_per_record(x[:1])))
+    length = min(len(x), most)
+    for group in weights.split(max(1, most // length)):
+        yield [network.outputs(group, part[None]) for part in x.split(length)]
 
 
 def _scores(
     network: Network, weights: Tensor, dataset: Dataset, score: Score
 ) -> Iterator[NDArray[np.float64]]:
-    """A number for each record of some models [trial, record], in parts that fit."""
-    x = torch.tensor(dataset.records, device=weights.device)
-    y = torch.tensor(dataset.labels, device=weights.device)
-    per_record, room = 4 * network.numbers_per_record(x[:1]), room_on(weights.device)
-    records = max(1, min(len(x), room // per_record))
-    for group in weights.split(max(1, room // (per_record * records))):
-        parts = [
-            score(network.outputs(group, own_x[None]), own_y[None]).double()
-            for own_x, own_y in zip(x.split(records), y.split(records), strict=True)
-        ]
-        yield torch.cat(parts, dim=1).cpu().numpy()
+    """A number for each record of some models [trial, record]."""
+    x, y = (torch.tensor(e, device=weights.device) for e in (dataset.records, dataset.labels))
+    for parts in outputs_of(network, weights, x):
+        pairs = zip(parts, y.split(parts[0].shape[1]), strict=True)
+        found = [score(outputs, own[None]).double() for outputs, own in pairs]
+        yield torch.cat(found, dim=1).cpu().numpy()

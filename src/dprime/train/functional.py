@@ -46,10 +46,9 @@ class ExplicitTrace(LayerTrace):
 class Functional(Network):
     """A model of any form, whose records do not meet: each goes through it alone.
 
-    What the model's own code writes into its buffers or attributes is thrown away after each call,
-    so that it reaches neither later records nor the trained model. `words` says whether it wants
-    its records as whole numbers, for an embedding, `together` whether the gradients of all trials
-    are made at once.
+    What the model's own code writes into its buffers or attributes is thrown away after each call.
+    `words` says whether it wants its records as whole numbers, for an embedding, `together` whether
+    the gradients of all trials are made at once.
     """
 
     side_by_side = False  # functional_call exchanges the module's own weights while it runs
@@ -69,7 +68,6 @@ class Functional(Network):
         self._forgets = all(_is_pytorchs_own(module) for module in model.modules())
 
     def _fresh(self) -> nn.Module:
-        """The model as it was given; its trained weights are not copied."""
         if self._forgets:
             return self.model
         trained = [weight for weight in self.model.parameters() if weight.requires_grad]
@@ -106,10 +104,7 @@ class Functional(Network):
     def _derivatives(
         self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss, argnums: int
     ) -> tuple[Tensor, Tensor]:
-        """Those by the weights [trial, record, parameter] or the records, and losses.
-
-        By two nested vmaps: over the trials, and over a trial's records.
-        """
+        """By the weights [trial, record, parameter] or the records, and losses: nested vmaps."""
         if len(weights) > 1 and not self.together:
             x, y = (part.expand(len(weights), *part.shape[1:]) for part in (x, y))
             each = zip(weights.split(1), x.split(1), y.split(1), strict=True)
@@ -131,7 +126,6 @@ class Functional(Network):
         return found.detach(), losses.detach()
 
     def numbers_per_record(self, x: Tensor) -> int:
-        """The gradient, its copy, and the outputs of every layer, counted by hooks."""
         counted = [x.numel()]
         model = copy.deepcopy(self.model)
 

@@ -1,9 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """Kernels for GPUs, in Triton, which comes with PyTorch's builds for them.
 
-What would be many passes over memory is one: random bits for a thousand trials, and the errors of a
-convolution's windows.
-Images have their channels last in memory.
+One pass over memory in place of many. Images have their channels last.
 """
 
 from __future__ import annotations

@@ -17,11 +17,10 @@ NORMALISING = (nn.GroupNorm, nn.LayerNorm, nn.InstanceNorm1d, nn.InstanceNorm2d,
 
 
 def fresh_weights(network: Network, streams: Streams) -> Tensor:
-    """Weights [trial, parameter], each trial's from its own stream.
+    """Weights [trial, parameter], each trial's from its own stream, by PyTorch's defaults.
 
-    Linear and convolutional layers are uniform within ±1/√(inputs), normalising layers start as
-    the identity, embeddings are standard normal: PyTorch's defaults. Other layers are asked to
-    reset themselves, trial by trial.
+    Linear and convolutional layers are uniform within ±1/√(inputs), normalising layers start as the
+    identity, embeddings are standard normal. Other layers reset themselves, trial by trial.
     """
     weights = streams.uniform(network.size, Purpose.WEIGHTS)
     places = {parameter.name: parameter for parameter in network.parameters}

@@ -1,12 +1,11 @@
 """Layers with weights, for many trials at once.
 
-Every tensor has the trial first and the record second. A rule makes its layer's output and keeps
-what it saw. From that and the error at the output follow the norm of each record's gradient and
-the weighted sum of the records' gradients, so that the gradients of single records need not be in
-memory together.
+A rule makes its layer's output and keeps what it saw. From that and the error at the output follow
+the norm of each record's gradient and the weighted sum of the records' gradients, so that the
+gradients of single records need not be in memory together.
 
-Notation: R trials, n records, T positions in a record (pixels of a convolution's output, words of
-a text; 1 for a plain vector), x the layer's input, e the error at its output, c the weight of each
+Notation: R trials, n records, T positions in a record (pixels of a convolution's output, words of a
+text; 1 for a plain vector), x the layer's input, e the error at its output, c the weight of each
 record [R, n]. An input that all trials share has R = 1.
 """
 
@@ -21,15 +20,12 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from dprime.train.batches import PreparedRecords, Records
+from dprime.train.batches import Records
 
-ROUNDING = 8 * torch.finfo(torch.float32).eps
-"""Relative error that is allowed for in a sum of products of mixed sign."""
-
+ROUNDING = 8 * torch.finfo(torch.float32).eps  # relative error of sums of mixed sign
 LONGEST = 1.8e19
-"""Norms above it, whose squares float32 does not hold, count as not finite on every path.
-
-C over a longer one may lie where float32 has few digits, and would clip to a few per cent above C.
+"""Norms above it, whose squares float32 does not hold, count as not finite on every path: C over a
+longer one may lie where float32 has few digits, and would clip to a few per cent above C.
 """
 
 FLOOR = 1e-35  # added to squares: what a square too small for float32 leaves out is far below it
@@ -42,9 +38,7 @@ they are added (Higham 2002, section 4.2). So one record moves the rounding of i
 """
 
 RUN_MOVES = 1e-3  # how far one record may move the sum by the rounding of its run, as a share of C
-GRADIENT_PASSES = 4
-"""Multiplications in the time in which one number of a gradient is stored and read twice."""
-
+GRADIENT_PASSES = 4  # multiplications in the time of storing a number and reading it twice
 Change = Callable[[Tensor], Tensor]
 """Takes some of the records of a tensor [R or 1, n, ...], or puts zeros for some."""
 
@@ -66,8 +60,8 @@ class LayerTrace(ABC):
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
         """Add Σ c_i g_i over the records i to `into`, one tensor [R, ...] per weight.
 
-        In the precision of `into`, which is double where one record must not move the rounding of
-        the others; with c in single precision, up to `RUN` records may be added up in it.
+        In the precision of `into`, double where one record must not move the rounding of the
+        others; with c in single precision, up to `RUN` records may be added up in it.
         """
 
     @abstractmethod
@@ -104,7 +98,7 @@ class AffineTrace(LayerTrace):
     probe: Tensor
     bias: bool
     unpack: Change = lambda sums: sums
-    measured: PreparedRecords | None = None
+    columns: Tensor | None = None  # of sparse records
     direct: Change | None = None
     _kept: tuple[Tensor, ...] = ()
 
@@ -116,11 +110,10 @@ class AffineTrace(LayerTrace):
         part = AffineTrace(lambda: change(self.x), self.probe, self.bias, self.unpack)
         part.error = change(self.error)
         if part.error.shape == self.error.shape:  # what is known of the records still holds
-            part.measured = self.measured
+            part.columns = self.columns
         return part
 
     def _has_short_grams(self) -> bool:
-        """Whether the positions' Gram matrices cost less than the gradients themselves."""
         positions, inputs = self.x.shape[2:]
         outputs = self.probe.shape[3]
         if self.probe.is_cpu:  # the gradients also give the sum, which is else one more product
@@ -147,10 +140,8 @@ class AffineTrace(LayerTrace):
         return rounded_up((x @ x.mT + float(self.bias)) * (e @ e.mT))
 
     def _from_vectors(self) -> Tensor:
-        """‖e x^T‖² = ‖e‖² ‖x‖²; the bias adds ‖e‖²."""
         e, x = self.error.squeeze(2), self.x.squeeze(2)
-        squares = (x * x).sum(-1) if self.measured is None else self.measured.squares
-        return ((e * e).sum(-1) + FLOOR) * (squares + (float(self.bias) + FLOOR))
+        return ((e * e).sum(-1) + FLOOR) * ((x * x).sum(-1) + (float(self.bias) + FLOOR))
 
     def _from_gradients(self) -> Tensor:
         """The gradients themselves, kept for the weighted sum: few weights, many positions."""
@@ -174,7 +165,7 @@ class AffineTrace(LayerTrace):
             for target, found in zip(into, (self.unpack(sums), *bias), strict=True):
                 target.add_(found)
             return
-        columns = None if self.measured is None else self.measured.columns
+        columns = self.columns
         one_product = self.probe.shape[2] == 1 and self.direct is None and columns is None
         e = self.error * c.to(c.dtype if one_product else precision)[:, :, None, None]
         if columns is not None:
@@ -194,18 +185,14 @@ class Linear(LayerRule):
         self.bias = module.bias is not None
 
     def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
-        """In memory the records come last, [R, out, n T].
-
-        Long rows of records make both the products and the elementwise work after them faster
-        than short rows of features do.
-        """
-        x, measured = records.x, records.measured
+        """In memory the records come last, [R, out, n T]: long rows make what follows faster."""
+        x, (rows, columns) = records.x, records.sparse_form or (None, None)
         n, inner = x.shape[1], x.shape[2:-1]
         x = x.flatten(2, -2) if inner else x.unsqueeze(2)
         w = weights[0]
         R, outputs, inputs = w.shape
-        if measured is not None and measured.rows is not None:
-            y = times_transposed(w, measured.rows)
+        if rows is not None:
+            y = times_transposed(w, rows)
         elif x.shape[0] == 1:
             y = (w.reshape(R * outputs, inputs) @ _merged(x)[0].mT).view(R, outputs, -1)
         else:
@@ -213,7 +200,7 @@ class Linear(LayerRule):
         if self.bias:
             y += weights[1][:, :, None]
         probe = as_probe(y.mT.unflatten(1, (n, math.prod(inner))))
-        trace = AffineTrace(x.detach, probe, self.bias, measured=measured)
+        trace = AffineTrace(x.detach, probe, self.bias, columns=columns)
         return (probe.unflatten(2, inner) if inner else probe.squeeze(2)), trace
 
 
@@ -276,10 +263,7 @@ class Embedding(LayerRule):
 
 
 def times_transposed(dense: Tensor, sparse: Tensor) -> Tensor:
-    """D S^T for D [R, out, k] and sparse S [m, k], as [R, out, m].
-
-    One trial at a time stays in the cache; row-major operands spare PyTorch a copy.
-    """
+    """D S^T for D [R, out, k] and sparse S [m, k], as [R, out, m], one trial at a time."""
     R, outputs, _ = dense.shape
     products = sparse.new_empty(R, outputs, len(sparse), layout=torch.strided)
     turned = sparse.new_empty(len(sparse), outputs, layout=torch.strided)

@@ -117,8 +117,8 @@ LOOKUPS: dict[Any, tuple[str, ...]] = {
 class OwnRows(TorchFunctionMode):
     """Look rows up one by one, with NaN for those that a table does not have.
 
-    Under `vmap` PyTorch's own lookup joins the tables of all trials, or of all records where they
-    are computed, and an index beyond the end reads and writes another record's.
+    Under `vmap` PyTorch's own lookup joins the tables of all trials, or of all records, and an
+    index beyond the end reads and writes another record's.
     """
 
     def __torch_function__(

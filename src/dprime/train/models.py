@@ -35,8 +35,8 @@ def network_named(name: str, dataset: Dataset) -> nn.Module:
 def model_named(name: str, dataset: Dataset) -> nn.Module:
     """A network for a data set: "linear", "dense-64-32" or "conv-16-32".
 
-    The numbers are the widths of the hidden layers, or the filters of 3 × 3 convolutions, each
-    followed by group normalisation, ReLU and a maximum over 2 × 2, as in Bernau et al. 2021.
+    The numbers are widths of hidden layers, or filters of 3 × 3 convolutions, each followed by
+    group normalisation, ReLU and a maximum over 2 × 2, as in Bernau et al. 2021.
     """
     found = NAME.fullmatch(name)
     if found is None:

@@ -1,7 +1,6 @@
 """A model, its weights as one vector per trial, and its records' gradients, chunk by chunk.
 
-Two networks share one interface: `Layered`, for sequences of the layers in `layers.py`, and
-`Functional` (in `functional.py`), for any other `nn.Module`.
+`Layered` is for sequences of the layers in `layers.py`, `Functional` for any other `nn.Module`.
 """
 
 from __future__ import annotations
@@ -37,9 +36,7 @@ ELEMENTWISE = {getattr(nn, name) for name in _ELEMENTWISE.split()}
 RECORDWISE = {getattr(nn, name) for name in _RECORDWISE.split()}
 """Act on every record alone, so the records of all trials can go through together."""
 
-RISING = (nn.ReLU, nn.Tanh, nn.Sigmoid)
-"""Act on every number alone and never fall: the largest stays the largest."""
-
+RISING = (nn.ReLU, nn.Tanh, nn.Sigmoid)  # never fall: the largest stays the largest
 RULES: dict[type, Callable[[Any], LayerRule]] = {
     nn.Linear: Linear,
     nn.Conv2d: Conv2d,
@@ -84,7 +81,6 @@ class RecordGradients:
         self.losses, self._traces = losses, traces  # losses of each record [trial, record]
 
     def norms(self) -> Tensor:
-        """The norm of each record's gradient over all weights [trial, record]."""
         total, *others = (trace.squared_norms() for trace, _ in self._traces)
         return sum(others, start=total).sqrt_().float()
 
@@ -118,7 +114,6 @@ class Network(ABC):
         return self.parameters[-1].stop
 
     def given_weights(self) -> Tensor:
-        """The model's own weights as one vector [parameter]."""
         weights = dict(self.model.named_parameters())
         return torch.cat([weights[p.name].detach().flatten() for p in self.parameters])
 
@@ -162,10 +157,7 @@ class Layered(Network):
         self.stages = stages
 
     def _forward(self, weights: Tensor, records: Records) -> tuple[Tensor, int, list[Traced]]:
-        """The output, how many numbers were made, and the traces of layers with weights.
-
-        What is known of the records holds until a layer has changed them.
-        """
+        """The output, how many numbers were made, and the traces of layers with weights."""
         x, made, traces = records.x, 0, []
         for stage in self.stages:
             if isinstance(stage.apply, LayerRule):
@@ -200,7 +192,6 @@ class Layered(Network):
 
     @torch.no_grad()
     def numbers_per_record(self, x: Tensor) -> int:
-        """Outputs, errors and what the layers keep, from a pass of one record."""
         weights = self.given_weights()[None].to(x.device)
         _, made, traces = self._forward(weights, Records(x[None]))
         return 2 * made + sum(trace.numbers() for trace, _ in traces)
@@ -245,7 +236,6 @@ def _leaves(module: nn.Module, path: str) -> Iterator[tuple[str, nn.Module]]:
 
 
 def _norm_joined(stages: list[Stage]) -> list[Stage]:
-    """A first convolution and the group normalisation after it as one layer."""
     place = next((i for i, stage in enumerate(stages) if stage.parameters), len(stages))
     match stages[place : place + 2]:
         case [Stage(Conv2d() as conv, own), Stage(GroupNorm() as norm, more)]:

@@ -33,9 +33,7 @@ bits end, the logarithm and the root are off by 2 units in the last place. That 
 is smallest and less than 2^-41.5 elsewhere. The angle is off by 2^-50, and σ/Δ is below 2^17.
 """
 
-LEAST, MOST = 2.0**-24, 1 - 2.0**-23
-"""Exact arithmetic also decides for U outside of these: far tails, and radii near zero."""
-
+LEAST, MOST = 2.0**-24, 1 - 2.0**-23  # of U: beyond, exact arithmetic also decides
 RADII, ANGLES, MORE = range(3)  # parts of a step's bits
 MORE_BITS = 256  # drawn of each uniform number for the exact arithmetic
 EXACT = MPIntervalContext()
@@ -49,10 +47,7 @@ WORDS = BLOCK // 8  # words of 64 bits in a block
 def add_normal(
     streams: Streams, target: Tensor, sigma: Tensor, purpose: Purpose, step: int
 ) -> None:
-    """Add noise of σ [trial] to target [trial, number], in place, and round to the grid.
-
-    Where σ = 0 a trial is left as it is.
-    """
+    """Add noise of σ [trial] to target [trial, number], in place and rounded; none where σ = 0."""
     silent = sigma == 0
     kept = target[silent] if bool(silent.any()) else None
     half = (target.shape[1] + 1) // 2

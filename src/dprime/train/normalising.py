@@ -18,7 +18,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -28,8 +28,7 @@ from dprime.train.batches import Records
 from dprime.train.convolution import Conv2d
 from dprime.train.layers import Change, LayerRule, LayerTrace, as_probe, weighted
 
-CHUNK = 1024
-"""Records whose moments are made at once: on the way they need their memory several times."""
+CHUNK = 1024  # records whose moments are made at once, which takes several times their memory
 
 
 class KeptTrace(LayerTrace):
@@ -40,8 +39,7 @@ class KeptTrace(LayerTrace):
         return self._made()
 
     @abstractmethod
-    def _made(self) -> list[Tensor]:
-        """Those gradients, from the error."""
+    def _made(self) -> list[Tensor]: ...
 
     def changed(self, change: Change) -> LayerTrace:
         part = copy.copy(self)
@@ -49,7 +47,6 @@ class KeptTrace(LayerTrace):
         return part
 
     def numbers(self) -> int:
-        """The normalised input, its product with the error, and steps on the way."""
         return 3 * self.probe.numel()
 
     def squared_norms(self) -> Tensor:
@@ -75,50 +72,6 @@ class ScaleTrace(KeptTrace):
         return [gradients.flatten(2) for gradients in sums]
 
 
-@dataclass(eq=False)
-class GroupTrace(KeptTrace):
-    """For y = γ x̂ + β over P positions, g_γ = Σ_t e_t x̂_t and g_β = Σ_t e_t.
-
-    The input less the mean of its group [R, n, P, channels] times `scale`, 1/deviation of its group
-    for every channel [R, n, 1, channels], is x̂, which is not made.
-    """
-
-    centred: Tensor
-    scale: Tensor
-    groups: int
-
-    def _made(self) -> list[Tensor]:
-        along = (self.error * self.centred).sum(2).mul_(self.scale.squeeze(2))
-        return [along, self.error.sum(2)]
-
-    def squared_norms(self) -> Tensor:
-        along, plain = self.gradients
-        return (along * along + plain * plain).sum(2)
-
-
-class Grouped(torch.autograd.Function):
-    """Group normalisation of x [R, n, P, channels], channels last in memory.
-
-    In few passes over memory: PyTorch's own takes three times as long on this layout.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, trace: GroupTrace) -> Tensor:
-        ctx.trace, ctx.weight = trace, weight
-        return torch.addcmul(bias, trace.centred, weight * trace.scale)
-
-    @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None, None]:
-        """The error at x: scale (γe − mean(γe) − x̂ mean(γe x̂)), means over a group."""
-        trace, weight = ctx.trace, ctx.weight
-        trace.error = error = upstream[0]
-        along, plain = (sums[:, :, None] for sums in trace.gradients)
-        drift = group_mean(weight * plain, trace.groups) / error.shape[2]
-        slope = group_mean(weight * along, trace.groups) / error.shape[2]
-        into = torch.addcmul(-trace.scale * drift, error, weight * trace.scale)
-        return into.addcmul_(trace.centred, trace.scale**2 * slope, value=-1), None, None, None
-
-
 def group_mean(x: Tensor, groups: int) -> Tensor:
     """The mean over the channels of a group, for every channel [..., channels]."""
     grouped: Tensor = x.unflatten(-1, (groups, -1))
@@ -126,22 +79,17 @@ def group_mean(x: Tensor, groups: int) -> Tensor:
 
 
 class GroupNorm(LayerRule):
-    """Channels normalised in groups, record by record. In memory the channels come last."""
+    """Channels normalised in groups, record by record."""
 
     def __init__(self, module: nn.GroupNorm) -> None:
         self.groups, self.eps = module.num_groups, module.eps
 
     def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
         x = records.x
-        last = x.flatten(3).mT if x.dim() > 3 else x.unsqueeze(2)  # [R, n, P, channels]
-        plain = last.detach()
-        centred = plain - group_mean(plain.mean(2, keepdim=True), self.groups)
-        variance = group_mean((centred * centred).mean(2, keepdim=True), self.groups)
-        trace = GroupTrace(centred, (variance + self.eps).rsqrt_(), self.groups)
-        scale, shift = (w[:, None, None, :] for w in weights)
-        y = as_probe(Grouped.apply(last, scale, shift, trace))  # type: ignore[no-untyped-call]
-        trace.probe = y
-        return (y.mT.unflatten(3, x.shape[3:]) if x.dim() > 3 else y.squeeze(2)), trace
+        normal = torch.group_norm(x.flatten(0, 1), self.groups, eps=self.eps).view(x.shape)
+        scale, shift = (w.view(len(w), 1, -1, *(1,) * (x.dim() - 3)) for w in weights)
+        y = as_probe(torch.addcmul(shift, normal, scale))
+        return y, ScaleTrace(normal.detach(), y, tuple(range(3, x.dim())), bias=True)
 
 
 class LayerNorm(LayerRule):

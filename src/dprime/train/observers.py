@@ -19,8 +19,7 @@ NONE: Numbers = np.zeros((0, 0))
 class LikelihoodRatio(Observer):
     """The strongest adversary of Bernau et al. (2021, section 5.2): knows all but the world.
 
-    It sees every noisy sum and knows the records, the weights and the noise. After each step it
-    adds the logarithm of how much likelier the sum is in world `in` than in world `out`.
+    Each step adds the log of how much likelier the noisy sum is in world `in`.
     """
 
     logs = NONE  # L after every step [trial, step], or after the last one [trial, 1]
@@ -70,10 +69,7 @@ def log_mixture(rest: Tensor, gradient: Tensor, sigma: Tensor, rate: float) -> T
 
 
 class LocalSensitivity(Observer):
-    """How much the differing record can move the clipped sum at each step.
-
-    Of Bernau et al. 2021, section 5.1; `norms` are [trial, step].
-    """
+    """How much the differing record can move the clipped sum (Bernau et al. 2021, section 5.1)."""
 
     norms = NONE
 
@@ -86,10 +82,7 @@ class LocalSensitivity(Observer):
 
 
 class FinalAccuracy(Observer):
-    """The accuracy of each trial's final model on held-out records, without keeping the models.
-
-    `values` are the shares of records whose class is predicted [trial].
-    """
+    """The accuracy of each trial's final model on held-out records: `values` [trial]."""
 
     values: Numbers = np.zeros(0)
 
@@ -109,10 +102,9 @@ def _accuracy(context: StepContext, dataset: Dataset) -> Numbers:
 
 
 class AccuracyEvery(Observer):
-    """The accuracy of each trial's model on held-out records after every so many steps.
+    """The accuracy on held-out records [trial, measurement], every so many steps and at the end.
 
-    And after the last one: `values` are [trial, measurement]. Whoever picks the best of these for
-    each trial has looked at the held-out records.
+    Whoever picks the best of these for each trial has looked at the held-out records.
     """
 
     after: tuple[int, ...] = ()  # the number of steps after which each measurement is made
@@ -137,10 +129,7 @@ class AccuracyEvery(Observer):
 
 
 class NoiseScale(Observer):
-    """The noise that was really added at each step, and with it the sensitivity it was scaled to.
-
-    `sigmas` are its standard deviations on the clipped sum [trial, step].
-    """
+    """The noise that was really added at each step: `sigmas` on the clipped sum [trial, step]."""
 
     sigmas = NONE
 

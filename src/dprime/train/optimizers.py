@@ -1,21 +1,24 @@
 """How a gradient moves the weights: SGD with or without momentum, Adam, and learning rates.
 
-An optimizer is a frozen description; what it remembers is a tuple of tensors shaped like the
-weights [trial, parameter], so that trials stay apart. The arithmetic is that of `torch.optim`.
+What an optimizer remembers is a tuple of tensors shaped like the weights [trial, parameter]. The
+arithmetic is that of `torch.optim`.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from dprime import validate
+from dprime.parameters import Checked, checked, parameter
 
 State = tuple[Tensor, ...]
+_DECAY = partial(validate.below_one, example=0.9)
 
 
 class Optimizer(ABC):
@@ -35,14 +38,13 @@ class Optimizer(ABC):
 
 
 @dataclass(frozen=True)
-class SGD(Optimizer):
+class SGD(Checked, Optimizer):
     """Stochastic gradient descent, with Polyak's or Nesterov's momentum if wanted."""
 
-    momentum: float = 0.0
+    momentum: float = parameter(0.0, _DECAY)
     nesterov: bool = False
 
-    def __post_init__(self) -> None:
-        validate.below_one("momentum", self.momentum, example=0.9)
+    def check_together(self) -> None:
         if self.nesterov and self.momentum == 0:
             remedy = "give a number such as 0.9, or nesterov=False"
             raise validate.invalid_value("momentum", self.momentum, "above 0 with nesterov", remedy)
@@ -69,18 +71,13 @@ class SGD(Optimizer):
 
 
 @dataclass(frozen=True)
-class Adam(Optimizer):
+class Adam(Checked, Optimizer):
     """Adam (Kingma and Ba 2015), bias-corrected."""
 
-    beta1: float = 0.9
-    beta2: float = 0.999
-    floor: float = 1e-8
+    beta1: float = parameter(0.9, _DECAY)
+    beta2: float = parameter(0.999, _DECAY)
+    floor: float = parameter(1e-8, partial(validate.positive, example=1e-8))
     copies = 2
-
-    def __post_init__(self) -> None:
-        validate.below_one("beta1", self.beta1, example=0.9)
-        validate.below_one("beta2", self.beta2, example=0.999)
-        validate.positive("floor", self.floor, example=1e-8)
 
     def move(self, weights: Tensor, gradient: Tensor, rate: float, step: int, state: State) -> None:
         """By w -= rate m / (√v + floor), both moments corrected for their start at zero."""
@@ -111,13 +108,10 @@ class Constant(Schedule):
 
 
 @dataclass(frozen=True)
-class Cosine(Schedule):
+class Cosine(Checked, Schedule):
     """A linear rise over `warmup` steps, then half a cosine down to zero."""
 
-    warmup: int = 0
-
-    def __post_init__(self) -> None:
-        validate.at_least_zero("warmup", self.warmup, example=100)
+    warmup: int = parameter(0, partial(validate.at_least_zero, example=100))
 
     def share(self, step: int, steps: int) -> float:
         if step < self.warmup:
@@ -126,15 +120,11 @@ class Cosine(Schedule):
 
 
 @dataclass(frozen=True)
-class Decay(Schedule):
+class Decay(Checked, Schedule):
     """The rate times `factor` after every `every` steps."""
 
-    factor: float
-    every: int = 1
-
-    def __post_init__(self) -> None:
-        validate.rate("factor", self.factor, example=0.5)
-        validate.whole("every", self.every, example=100)
+    factor: float = field(metadata=checked(partial(validate.rate, example=0.5)))
+    every: int = parameter(1, partial(validate.whole, example=100))
 
     def share(self, step: int, steps: int) -> float:
         return float(self.factor ** (step // self.every))

@@ -12,18 +12,14 @@ PATIENCE = 2.0  # seconds of work before a bar appears
 
 
 class Advance(Protocol):
-    """Called with the trials done since the last call, and what makes a new title, if any."""
+    """Called with the trials done since, and what makes a new title where a bar is seen."""
 
-    def __call__(self, trials: float, title: Callable[[], str] | None = None) -> None:
-        """Add to what is done; the title is made only where a bar is seen."""
+    def __call__(self, trials: float, title: Callable[[], str] | None = None) -> None: ...
 
 
 @contextmanager
 def bar(title: str, trials: int, show: bool | None) -> Iterator[Advance]:
-    """A progress bar on standard error.
-
-    `show` None shows it on a terminal once the work takes longer than two seconds.
-    """
+    """A bar on standard error; by default (None) on a terminal once work takes two seconds."""
     if show is False or (show is None and not sys.stderr.isatty()):
         yield lambda trials, title=None: None
         return

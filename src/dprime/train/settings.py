@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
 from dprime import validate
 from dprime.mechanisms import DPSGD, Adjacency
-from dprime.parameters import LEAST_NOISE, MOST_STEPS, limited
+from dprime.parameters import LEAST_NOISE, MOST_STEPS, Checked, checked, limited, one_of, parameter
 from dprime.train.layers import RUN_MOVES
 from dprime.train.losses import Loss, named_loss
 from dprime.train.optimizers import SGD, Constant, Optimizer, Schedule
@@ -25,21 +24,12 @@ TOO_LITTLE = f"not private: a noise multiplier below {LEAST_NOISE:g} hides nothi
 TOO_LONG = f"not private: more than {MOST_STEPS:,} steps are not certified"
 PRIVATE = "differentially private"
 
-OPTIONAL = ("expected_batch_size", "clip_norm")
 HELD = "float32 holds no other clipped gradients and their factors, so scale the loss"
-CHECKS: dict[str, Callable[[str, object], float]] = {
-    "steps": partial(validate.whole, example=30),
-    "block": validate.whole,
-    "learning_rate": partial(validate.positive, example=0.005),
-    "noise_multiplier": validate.at_least_zero,
-    "sample_rate": validate.rate,
-    "expected_batch_size": partial(validate.positive, example=64),
-    "clip_norm": limited(partial(validate.positive, example=3.0), HELD, least=1e-12, most=1e18),
-}
+CLIP_NORM = limited(partial(validate.positive, example=3.0), HELD, least=1e-12, most=1e18)
 
 
 @dataclass(frozen=True)
-class TrainingConfig:
+class TrainingConfig(Checked):
     """One training with DP-SGD, or without privacy.
 
     Args:
@@ -50,12 +40,11 @@ class TrainingConfig:
         expected_batch_size: what every noisy sum is divided by, a public constant. None divides by
             `sample_rate` times the number of records, so that the result shows that number: then
             the guarantee is zero-out (the number of records is public), else add-remove too.
-        sensitivity: "global" scales the noise to what any record could change: z C, see `sigma`.
-            "local" scales it to what the differing record changes at this step, z C LS/GS (Bernau
-            et al. 2021, section 5.1), with GS = C, or 2C for replace. That is not DP, and every
-            result says so.
-        loss: "cross-entropy", "squared-error", "binary-cross-entropy", or a function of
-            (outputs, labels) that returns one loss per record and is called with one at a time.
+        sensitivity: "local" scales the noise to what the differing record changes at this step, z C
+            LS/GS (Bernau et al. 2021, section 5.1), with GS = C, or 2C for replace. That is not DP,
+            and every result says so.
+        loss: "cross-entropy", "squared-error", "binary-cross-entropy", or a function of (outputs,
+            labels) that returns one loss per record and is called with one at a time.
         block: trials that are run together; a block can be run again anywhere and gives the same.
 
     >>> private = TrainingConfig(steps=30, learning_rate=0.005, clip_norm=3.0, noise_multiplier=8.0)
@@ -65,24 +54,21 @@ class TrainingConfig:
     (0.268, 'zero-out')
     """
 
-    steps: int
-    learning_rate: float
-    clip_norm: float | None = None
-    noise_multiplier: float = 0.0
-    sample_rate: float = 1.0
-    expected_batch_size: float | None = field(default=None, kw_only=True)
+    steps: int = field(metadata=checked(partial(validate.whole, example=30)))
+    learning_rate: float = field(metadata=checked(partial(validate.positive, example=0.005)))
+    clip_norm: float | None = parameter(None, CLIP_NORM)
+    noise_multiplier: float = parameter(0.0, validate.at_least_zero)
+    sample_rate: float = parameter(1.0, validate.rate)
+    expected_batch_size: float | None = parameter(
+        None, partial(validate.positive, example=64), kw_only=True
+    )
     optimizer: Optimizer = field(default_factory=SGD)
     schedule: Schedule = field(default_factory=Constant)
-    sensitivity: Sensitivity = "global"
+    sensitivity: Sensitivity = parameter("global", one_of("global", "local"))
     loss: str | Loss = "cross-entropy"
-    block: int = 1000
+    block: int = parameter(1000, validate.whole)
 
-    def __post_init__(self) -> None:
-        for name, check in CHECKS.items():  # numbers of fewer digits, such as NumPy's, grow
-            value = getattr(self, name)
-            if value is not None or name not in OPTIONAL:
-                object.__setattr__(self, name, check(name, value))
-        validate.one_of("sensitivity", self.sensitivity, ("global", "local"))
+    def check_together(self) -> None:
         if self.clip_norm is None and (self.noise_multiplier or self.sensitivity == "local"):
             remedy = "give a number such as 3.0, or noise_multiplier=0 to train without privacy"
             raise validate.invalid_value("clip_norm", None, "given when noise is added", remedy)
@@ -90,7 +76,6 @@ class TrainingConfig:
 
     @property
     def private(self) -> bool:
-        """Whether the updates of this training are differentially private."""
         return self.label == PRIVATE
 
     @property
@@ -123,10 +108,7 @@ class TrainingConfig:
         return self.noise_multiplier * (self.clip_norm or 0.0) * wider
 
     def mechanism(self) -> DPSGD:
-        """What the core accounts for; refused where the label is another one.
-
-        Its curve is refused for add-remove unless `expected_batch_size` is given.
-        """
+        """What the core accounts for, if private; add-remove needs `expected_batch_size`."""
         if not self.private:
             raise validate.InputError(f"This training has no certified curve, it is {self.label}.")
         public = self.adjacency == "zero-out"

@@ -15,16 +15,11 @@ from dprime import validate
 from dprime.train.batches import Sampler
 from dprime.train.network import Network
 
-CACHE = 120 << 20
-"""Bytes of a processor's slice: larger ones leave the cache and are slower per trial."""
-
-OWN_RECORDS = 64 << 20
-"""The same where each trial has its own records: those of trials side by side must be filled up."""
-
+CACHE = 120 << 20  # bytes of a processor's slice: larger ones leave the cache
+OWN_RECORDS = 64 << 20  # the same where each trial has its own records, which are filled up
 WORTH_A_WORKER = 8 << 20  # bytes of work below which another worker costs more than it brings
 FIXED = 128 << 20  # bytes for random numbers in the making and the rest
-KEPT_SHARE = 0.25
-"""The largest share of the memory that the first layer may keep of a pool of records."""
+KEPT_SHARE = 0.25  # the largest share of the memory that the first layer may keep of a pool
 
 
 @dataclass(frozen=True)
@@ -52,8 +47,7 @@ def slice_plan(
 ) -> Slices:
     """The largest slices that keep within the memory, or within the cache on a processor.
 
-    `copies` counts tensors of the weights' size for each trial, `memory` is in bytes, and `workers`
-    None takes as many as PyTorch has threads.
+    `copies` counts tensors of the weights' size for each trial, `memory` is in bytes.
     """
     own_records = not sampler.shares_records
     per_record = 4 * (

@@ -1,8 +1,7 @@
 """A step of a slice of trials: its records' gradients, their clipped sum, and what observers see.
 
-A `StepContext` is the beginning of a step. A `Step` is the same once its noise is drawn and before
-the weights move. Nothing is copied and nothing is computed for an observer until it asks; what it
-wants to keep, it copies.
+A `Step` is a `StepContext` once its noise is drawn and before the weights move. Nothing is computed
+for an observer until it asks; what it wants to keep, it copies.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class EngineContext:
 class Part:
     """The records of a batch that go through the model together, from the place `start` on.
 
-    Their gradients can be let go and made again by `make`, so that only one part need be in memory.
+    Their gradients can be let go and made again: only one part need be in memory.
     """
 
     def __init__(self, make: Callable[[], RecordGradients], start: int) -> None:
@@ -78,21 +77,18 @@ class Part:
 
     @cached_property
     def norms(self) -> Tensor:
-        """The gradients' norms [trial, record], made when they are first asked for."""
         return self.gradients.norms()
 
     def release(self) -> None:
         self._gradients = None
 
     def leave_out(self, lost: Tensor) -> None:
-        """Take gradients of zero for some of the records [trial, record]."""
         make = self._make
         self._make = lambda: make().without(lost)
         self._gradients = self.gradients.without(lost)
         del self.norms
 
     def clipped(self, record: int, clip_norm: float | None, like: Tensor) -> Tensor:
-        """The clipped gradient of one of its records [trial, parameter]."""
         one = slice(record, record + 1)
         c = torch.ones(len(like), 1, device=like.device)
         if clip_norm is not None:
@@ -103,10 +99,7 @@ class Part:
 
 
 def clip_factors(norms: Tensor, clip_norm: float) -> Tensor:
-    """What to multiply gradients by so that no norm exceeds C.
-
-    A little less than C/norm, since the norms themselves are rounded.
-    """
+    """What to multiply gradients by so that no norm exceeds C, for norms that are rounded."""
     return norms.reciprocal().mul_(clip_norm * (1 - 4e-6)).clamp_(max=1.0)
 
 
@@ -130,13 +123,12 @@ class Summands:
 
         With `into` in double precision: in single, a record could move the rounding of what all
         others add up to, by n² 2^-24 C in the worst case, which attacks come near. Only where a
-        record leaves the places of the others as they are may runs of records be added up in
-        single precision.
+        record leaves the places of the others as they are may runs of records be added up in single
+        precision.
 
-        A record whose gradient or its norm is not finite counts for nothing: no clipping bounds it,
-        and 0 times it is not 0. Without clipping that is so for records that the trial does not
-        have; one that it has is left as it is. Gradients are judged then only if the sum is not
-        finite.
+        A record whose gradient or its norm is not finite counts for nothing: 0 times it is not 0.
+        Without clipping that is so for records that the trial does not have; one that it has is
+        left as it is, and gradients are judged only if the sum is not finite.
         """
         into.zero_()
         clip_norm = self.run.training.clip_norm
@@ -169,11 +161,7 @@ class Summands:
 
 @dataclass
 class StepContext:
-    """The beginning of a step of a slice of trials, or the end of its training.
-
-    Slices are trained side by side, and their steps come in turns: what is to be found again at the
-    slice's next step is put in `memo`.
-    """
+    """The beginning of a step, or the end of a training; `memo` goes from step to step."""
 
     run: EngineContext = field(repr=False)
     index: int  # the step, counted from 0; the number of steps at the end
@@ -232,8 +220,8 @@ class Step(StepContext):
     def common_sum(self) -> Tensor:
         """The clipped sum over the drawn records that both worlds share [trial, parameter].
 
-        Computed anew from these records at the step's weights, by the definition. The training's
-        own sum less x would hide whatever x does to the others in a trainer with a mistake.
+        Computed anew by the definition: the training's own sum less x would hide whatever x does to
+        the others in a trainer with a mistake.
         """
         self.differing  # noqa: B018  made while the gradients that they are taken from are there
         for part in self.parts:
@@ -271,15 +259,14 @@ def distance(differing: tuple[Tensor, ...]) -> Tensor:
 class Observer:
     """Sees a training. Derive from it and write the methods that you need.
 
-    Calls never overlap, but the steps of several slices of trials come in turns: tell them apart by
-    `step.rows`, and keep what belongs to a slice in `step.memo`.
+    Calls never overlap, but steps of several slices come in turns: tell them apart by `step.rows`,
+    and keep what belongs to a slice in `step.memo`.
     """
 
     copies: ClassVar[int] = 0
     """Tensors of the weights' size that it keeps from step to step, for each trial."""
 
-    def begin(self, run: EngineContext) -> None:
-        """Before the first trial."""
+    def begin(self, run: EngineContext) -> None: ...
 
     def see(self, step: Step) -> None:
         """After each step's noise is drawn, before the weights move."""
@@ -291,13 +278,10 @@ class Observer:
 class CanaryGradient(ABC):
     """Gradients in the place of those of the records in which the worlds differ.
 
-    DP-SGD protects whatever gradient one record brings, so the strongest adversaries choose it
-    themselves, at every step anew. The trainer clips and samples it like any other.
+    DP-SGD protects whatever gradient one record brings, so the strongest adversaries choose it. The
+    trainer clips and samples it like any other.
     """
 
     @abstractmethod
     def gradients(self, context: StepContext) -> tuple[Tensor, ...]:
-        """One for each differing record [trial, parameter], before clipping.
-
-        Called in turns for several slices of trials, never at once.
-        """
+        """One for each differing record [trial, parameter], before clipping; never at once."""

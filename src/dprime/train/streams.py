@@ -1,12 +1,9 @@
 """Random bits that belong to a trial: keyed by (seed, purpose), read at any (step, trial).
 
 The generator is ChaCha20 (RFC 8439), a cipher: who does not have the key cannot tell its bits from
-fair coins. It is a function of a key and a counter, so nothing is remembered between calls, a
-trial's bits depend neither on the trials beside it nor on how the work is sliced, and they are the
-same on every device.
-
-Layout: each purpose has a key, each step four nonces, and under them each trial an equal share of
-the blocks of 64 bytes, side by side.
+fair coins. It is a function of a key and a counter: a trial's bits depend neither on the trials
+beside it nor on slices, and are the same on every device. Each purpose has a key, each step four
+nonces, and under them each trial an equal share of the blocks of 64 bytes, side by side.
 """
 
 from __future__ import annotations
@@ -45,11 +42,7 @@ class Purpose(IntEnum):
 
 
 def keystream(key: bytes, nonce: int, first: int, blocks: int) -> Tensor:
-    """Blocks of ChaCha20 from a counter on, as bytes.
-
-    Counter and nonce have 64 bits each, as in Bernstein's original; the library counts with the
-    lower 32 only.
-    """
+    """Blocks of ChaCha20, as bytes; counter and nonce of 64 bits, as in Bernstein's original."""
     made = np.empty(blocks * BLOCK, dtype=np.uint8)
     done = 0
     while done < blocks:
@@ -104,11 +97,7 @@ class Streams:
     def blocks(
         self, purpose: Purpose, step: int, share: int, wanted: slice, rows: slice, part: int = 0
     ) -> Tensor:
-        """Bytes of the trials at `rows` [trial, 64 blocks].
-
-        Each trial has `share` blocks, of which some are wanted. Each of the four parts of a step
-        has separate blocks.
-        """
+        """Bytes of the trials at `rows` [trial, 64 blocks]: the wanted ones of their `share`."""
         key = hashlib.blake2b(bytes([purpose]), key=self._secret, digest_size=32).digest()
         found = []
         for start, stop, trial in self._runs:

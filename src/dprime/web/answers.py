@@ -15,11 +15,11 @@ from dprime import text, validate
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from dprime.metrics import conditions_of, risk_profile
+from dprime.option import Texts
 from dprime.request import (
     MECHANISM,
     NAMES,
     RiskRequest,
-    Texts,
     answer_json,
     choose_options,
     choose_request,
@@ -33,8 +33,8 @@ from dprime.web.warm import Warmer, Work
 from dprime.web.workers import Workers
 
 if TYPE_CHECKING:
-    from dprime.show.figures.figure import Figure
-    from dprime.show.look import Theme
+    from dprime.show.chart import Chart
+    from dprime.show.theme import Theme
 
 CURVES_BYTES = 80_000_000
 """What the kept curves may weigh together."""
@@ -226,9 +226,9 @@ class Answers:
         made = self._figures.get
         return made((name, *shows[name]), lambda: _plain(self.figure(name, question, ranges)))
 
-    def figure(self, name: str, question: RiskRequest, ranges: Ranges) -> Figure:
+    def figure(self, name: str, question: RiskRequest, ranges: Ranges) -> Chart:
         """A figure of the setting; only what is not yet known is computed."""
-        make: dict[str, Callable[[RiskRequest, Ranges], Figure]] = {
+        make: dict[str, Callable[[RiskRequest, Ranges], Chart]] = {
             "trade-off": self._trade_off,
             "trade-off-log": self._trade_off_log,
             "risk": self._risk,
@@ -247,23 +247,21 @@ class Answers:
         point = _point(_usual())
         ranges = self.sweeps.ranges(point, over.replace("-", "_") or OVER[0])
         made = self.figure(kind, _usual(), ranges)
-        spec = made.spec(cast("Theme", validate.one_of("theme", theme, THEMES)), empty=True)
-        spec.pop("description", None)  # it speaks of one setting
-        return spec
+        return made.spec(cast("Theme", validate.one_of("theme", theme, THEMES)), empty=True)
 
-    def _trade_off(self, question: RiskRequest, _: Ranges, *, log: bool = False) -> Figure:
-        from dprime.show.figures import TradeOffFigure  # noqa: PLC0415  needs an extra
+    def _trade_off(self, question: RiskRequest, _: Ranges, *, log: bool = False) -> Chart:
+        from dprime.show.charts import trade_off  # noqa: PLC0415  only a page with charts needs it
 
         curve = self.curve(_point(question))
-        return TradeOffFigure.of(curve, log=log, fpr=conditions_of(question.readings)["fpr"])
+        return trade_off(curve, log=log, fpr=conditions_of(question.readings)["fpr"])
 
-    def _trade_off_log(self, question: RiskRequest, ranges: Ranges) -> Figure:
+    def _trade_off_log(self, question: RiskRequest, ranges: Ranges) -> Chart:
         return self._trade_off(question, ranges, log=True)
 
-    def _risk(self, question: RiskRequest, ranges: Ranges) -> Figure:
-        from dprime.show.figures import RiskFigure  # noqa: PLC0415
+    def _risk(self, question: RiskRequest, ranges: Ranges) -> Chart:
+        from dprime.show.charts import risk  # noqa: PLC0415
 
-        return RiskFigure.of(
+        return risk(
             question.mechanism,
             cast("Literal['noise_multiplier', 'sample_rate', 'steps']", ranges.over),
             adjacency=question.adjacency,
@@ -271,24 +269,24 @@ class Answers:
             read=lambda each: self.sweeps.advantage(replace(ranges.point, mechanism=each)),
         )
 
-    def _precision(self, question: RiskRequest, _: Ranges) -> Figure:
-        from dprime.show.figures import PrecisionFigure  # noqa: PLC0415
+    def _precision(self, question: RiskRequest, _: Ranges) -> Chart:
+        from dprime.show.charts import precision  # noqa: PLC0415
 
         at = conditions_of(question.readings)
-        return PrecisionFigure.of(
+        return precision(
             delta=at["delta"],
             min_tpr=at["min_tpr"],
             prior=at["prior"],
             epsilon=self.curve(_point(question)).epsilon(at["delta"]),
         )
 
-    def _bayes_security(self, question: RiskRequest, ranges: Ranges) -> Figure:
-        from dprime.show.figures import BayesSecurityFigure  # noqa: PLC0415
+    def _bayes_security(self, question: RiskRequest, ranges: Ranges) -> Chart:
+        from dprime.show.charts import bayes_security  # noqa: PLC0415
 
         mechanism = question.mechanism
         rate, size = mechanism.sample_rate, question.group_size
         assert rate is not None
-        return BayesSecurityFigure.of(
+        return bayes_security(
             mechanism,
             adjacency=question.adjacency,
             epochs=[count * rate for count in ranges.lengths],
@@ -305,7 +303,7 @@ def _point(question: RiskRequest) -> Point:
     return Point(question.mechanism, question.adjacency, question.group_size)
 
 
-def _plain(figure: Figure) -> dict[str, Any]:
+def _plain(figure: Chart) -> dict[str, Any]:
     return {
         "name": figure.name,
         "title": figure.title,

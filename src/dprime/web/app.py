@@ -6,11 +6,11 @@ Every route is a GET and is described truly in /openapi.json. Numbers come from 
 
 from __future__ import annotations
 
-import difflib
 import os
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from anyio import to_thread
@@ -21,9 +21,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 import dprime
-from dprime import validate
-from dprime.mechanisms import ADJACENCIES
-from dprime.request import NAMES
+from dprime import option, validate
+from dprime.option import Option, nearest
+from dprime.request import ADDRESS, NAMES
 from dprime.web import files, models
 from dprime.web.answers import Answers
 from dprime.web.guard import REPORT_POLICY, Guard, checked_token, refusal
@@ -54,18 +54,18 @@ def _word(about: str, words: Sequence[str]) -> Any:
     return Query(description=about, json_schema_extra={"enum": list(words)})
 
 
-Noise = Annotated[str | None, _number("Noise over the clipping norm.", "1.1")]
-Rate = Annotated[str | None, _number("Sampling rate; 256/60000 is allowed.", "0.004")]
-Steps = Annotated[str | None, _number("Number of training steps.", "14000")]
-Adjacency = Annotated[str | None, _word("What is compared [add-remove].", ADJACENCIES)]
-GroupSize = Annotated[str | None, _number("Records that one person may have [1].", "1")]
-Prior = Annotated[str | None, _number("Prior of precision [0.1] and success [0.5].", "0.1")]
-BeliefPrior = Annotated[str | None, _number("Belief before looking [0.5].", "0.5")]
-Belief = Annotated[str | None, _number("Posterior belief asked about [0.9].", "0.9")]
-Fpr = Annotated[str | None, _number("False-positive rate of the TPR [0.01].", "0.01")]
-Delta = Annotated[str | None, _number("δ at which ε is read [1e-5].", "1e-5")]
-MinTpr = Annotated[str | None, _number("Smallest TPR that matters [0.01].", "0.01")]
-Exceeded = Annotated[str | None, _number("How often a belief may be exceeded [0.001].", "0.001")]
+def _query(option: Option) -> Any:
+    if option.choices:
+        return _word(option.line(), option.choices)
+    return _number(option.line(), EXAMPLES.get(option.name, str(option.default)))
+
+
+EXAMPLES = {"noise_multiplier": "1.1", "sample_rate": "0.004", "steps": "14000", "prior": "0.1"}
+"""Where an option has no default that could be one."""
+
+takes = partial(option.takes, annotate=_query)
+"""Gives a route its parameters."""
+
 Over = Annotated[str, _word("What `risk` is drawn over.", OVER)]
 Figures = Annotated[
     str,
@@ -189,51 +189,31 @@ def _add_risks(app: FastAPI, answers: Answers) -> None:
         return _json(options())
 
     @app.get("/api/risk", response_class=Response, responses=_ok(models.Risk))
+    @takes(*ADDRESS)
     def api_risk(
         request: Request,
-        noise_multiplier: Noise = None,
-        sample_rate: Rate = None,
-        steps: Steps = None,
-        adjacency: Adjacency = None,
-        group_size: GroupSize = None,
-        prior: Prior = None,
-        belief_prior: BeliefPrior = None,
-        belief: Belief = None,
-        fpr: Fpr = None,
-        delta: Delta = None,
-        min_tpr: MinTpr = None,
-        exceeded: Exceeded = None,
         over: Over = "noise_multiplier",
         figures: Figures = "",
+        **given: str,
     ) -> Response:
         """What no attacker can beat: `dprime risk`, with figures."""
-        texts = _texts(request, ("over", "figures"))
-        return _json(answers.risk(texts, over=over, figures=_names(figures)))
+        _check_known(request, ("over", "figures"))
+        return _json(answers.risk(given, over=over, figures=_names(figures)))
 
     @app.get("/api/choose", response_class=Response, responses=_ok(models.Choice))
+    @takes(*ADDRESS)
     def api_choose(
         request: Request,
         target: Annotated[str, _word("The risk to keep.", tuple(GOALS))],
         value: Annotated[str, _number("At most this (Bayes security: at least).", "0.1")],
         free: Annotated[str, _word("The parameter to choose.", tuple(FREE))],
-        noise_multiplier: Noise = None,
-        sample_rate: Rate = None,
-        steps: Steps = None,
-        adjacency: Adjacency = None,
-        group_size: GroupSize = None,
-        prior: Prior = None,
-        belief_prior: BeliefPrior = None,
-        belief: Belief = None,
-        fpr: Fpr = None,
-        delta: Delta = None,
-        min_tpr: MinTpr = None,
-        exceeded: Exceeded = None,
         over: Over = "noise_multiplier",
         figures: Figures = "",
+        **given: str,
     ) -> Response:
         """The parameter that keeps a risk: `dprime choose`, with figures."""
-        texts = _texts(request, ("target", "value", "free", "over", "figures"))
-        found = answers.choose(texts, target, value, free, over=over, figures=_names(figures))
+        _check_known(request, ("target", "value", "free", "over", "figures"))
+        found = answers.choose(given, target, value, free, over=over, figures=_names(figures))
         return _json(found)
 
     @app.get(
@@ -286,15 +266,13 @@ def _names(figures: str) -> list[str]:
     return [name for name in figures.split(",") if name]
 
 
-def _texts(request: Request, others: Sequence[str]) -> dict[str, str]:
-    """What was given of the question; a name that nothing goes by is refused, not passed over."""
+def _check_known(request: Request, others: Sequence[str]) -> None:
+    """Refuse a name that nothing goes by, instead of passing it over."""
     known = (*NAMES, *others)
     for name in request.query_params:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            remedy = f"did you mean {near[0]}" if near else "leave it out"
+            remedy = nearest(name, known, "leave it out").rstrip("?.")
             raise validate.invalid_value("parameter", name, "known", remedy)
-    return {name: text for name, text in request.query_params.items() if name in NAMES}
 
 
 def _add_errors(app: FastAPI) -> None:

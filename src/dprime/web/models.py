@@ -137,7 +137,7 @@ class Run(Model):
     data: str
     blocks: int
     done: int
-    trials: int
+    total_trials: int
     state: Literal["complete", "running", "failed", "incomplete"]
     changed: str
     verdict: str | None

@@ -105,7 +105,7 @@ SLIDERS: dict[str, Slider] = {
         "How sure an observer is of one record before the training is seen.",
         [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], 0.5, percent,
     ),
-    "belief": Slider(
+    "belief_level": Slider(
         "Belief asked about",
         "How often does an observer become surer than this?",
         [0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99], 0.9, percent,

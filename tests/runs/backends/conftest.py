@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from dprime.runs.backends import Here, Processes, Ray
+from dprime.runs.backends import Local, Processes, Ray
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +33,6 @@ def backend(request):
         if name == "ray":
             request.getfixturevalue("local_ray")
             return Ray(**options)
-        return Here() if name == "here" else Processes(2, **options)
+        return Local() if name == "local" else Processes(2, **options)
 
     return made

@@ -8,6 +8,7 @@ import pytest
 from dprime.runs.backends import End, Processes, Task, backend_named
 from dprime.runs.run import Run
 from dprime.runs.runner import LOSSES, BlocksFailedError, execute
+from refusals import refuses
 from works import Large, Late, Noted, Unloadable, Unsendable, break_off, die, hang, scores
 
 BLOCKS = 5
@@ -15,7 +16,7 @@ RAY = pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])
 ELSEWHERE = pytest.mark.parametrize(
     "name", [pytest.param("processes", marks=pytest.mark.slow), RAY]
 )
-EVERYWHERE = pytest.mark.parametrize("name", ["here", *ELSEWHERE.args[1]])
+EVERYWHERE = pytest.mark.parametrize("name", ["local", *ELSEWHERE.args[1]])
 LIMIT = 4.0
 """Seconds for a block."""
 
@@ -40,7 +41,7 @@ def is_whole(store):
     return store.state().complete
 
 
-@pytest.mark.parametrize("name", ["here", "processes", RAY])
+@EVERYWHERE
 def test_every_block_is_played_once(name, backend, store, folder):
     work = Noted(folder)
     execute(store, work, backend=backend(name))
@@ -124,15 +125,15 @@ def test_what_cannot_be_sent():
         next(Processes(1).outcomes(Unsendable(), deque([Task(0)])))
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"name": "cloud"}, "backend must be one of here, processes, ray, but it is 'cloud'"),
-        ({"workers": 2}, "workers must be left out for here, but it is 2: give the backend"),
-        ({"name": "processes", "workers": 0}, "workers must be at least 1"),
-        ({"name": "processes", "time_limit": 0.0}, "time_limit must be above 0"),
-    ],
+def named(*given, **options):
+    return lambda: backend_named(*given, **options)
+
+
+test_options = refuses(
+    {
+        "backend be one of local, processes, ray": named("cloud"),
+        "workers be left out for local": named(workers=2),
+        "workers be at least 1": named("processes", workers=0),
+        "time_limit be above 0": named("processes", time_limit=0.0),
+    }
 )
-def test_options(options, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        backend_named(**options)

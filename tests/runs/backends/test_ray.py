@@ -40,16 +40,23 @@ with Run.open(path) as store:
 """
 
 
-@pytest.fixture
-def nodes():
-    """A head with one core and a node with another, both ended at the end."""
+@pytest.fixture(scope="module")
+def started():
+    """A head with one core, ended at the end."""
     from ray.cluster_utils import Cluster
 
     quiet = {"num_cpus": 1, "include_dashboard": False}
     made = Cluster(initialize_head=True, connect=False, head_node_args=quiet)
-    made.add_node(num_cpus=1)
     yield made
     made.shutdown()
+
+
+@pytest.fixture
+def nodes(started):
+    """The cluster with a second node, also after a test from which one has left."""
+    if len(started.list_all_nodes()) < 2:
+        started.add_node(num_cpus=1)
+    return started
 
 
 @pytest.fixture
@@ -83,7 +90,7 @@ def is_whole(path, work):
     """Every block is done, and none was played again after it was."""
     with Run.open(path) as store:
         assert store.state().complete
-        assert store.state().trials == 120
+        assert store.state().total_trials == 120
         lost = [event.block for event in store.events()]
         assert all(work.tries(block) <= 1 + lost.count(block) + 1 for block in range(12))
         return store.events()
@@ -160,7 +167,7 @@ def test_work_is_placed_where_its_worker_is(monkeypatch):
 def test_where_nobody_is_no_file_is_left(tmp_path):
     claim = {"epsilon": 4.0}
     settings = AuditConfig.from_words(
-        records=8, trials=4, seed=1, training={"steps": 1}, claim=claim
+        max_records=8, trials=4, seed=1, training={"steps": 1}, claim=claim
     )
     began = time.monotonic()
     with pytest.raises(ValueError, match="address must be that of a running Ray cluster"):

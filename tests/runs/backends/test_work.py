@@ -5,7 +5,6 @@ import pytest
 
 from dprime.attack import EngineTrainer
 from dprime.audit import audit
-from dprime.data import devices
 from dprime.data.dataset import Split
 from dprime.membership.frontiers import frontier
 from dprime.membership.planner import plan
@@ -13,16 +12,11 @@ from dprime.membership.shadows import Cohort, answers
 from dprime.train import TrainingConfig
 from games import engine_setting
 from pools import OTHERS, POOL, network
+from threads import one_thread
 
 ELSEWHERE = ("processes", pytest.param("ray", marks=pytest.mark.ray))
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """As workers have it: then sums are added in the same order."""
-    with devices.one_thread():
-        yield
+__all__ = ["one_thread"]
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
@@ -48,7 +42,7 @@ def test_shadow_models(name, backend):
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_points_of_a_frontier(name, backend):
-    points = plan(0.7, pool_size=80, batch_size=20, epochs=1, probabilities=[0.3, 0.5])
+    points = plan(0.7, pool_size=80, batch_size=20, epochs=1, sampling_probabilities=[0.3, 0.5])
     given = {"learning_rate": 0.5, "clip_norm": 1.0, "seed": 5, "repetitions": 3}
     data = Split(POOL, OTHERS)
     here = frontier(points, data, network(), **given)

@@ -28,27 +28,20 @@ it needs limits at many ranks to read the other world's rate, and came out below
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, final
 
 import numpy as np
 
 from dprime import validate
-from dprime.audit.estimators.base import (
-    Estimator,
-    Reached,
-    each_of_two,
-    geometric_ranks,
-    upper_end,
-)
+from dprime.audit.estimators.base import Estimator, Reached, each_of_two, geometric_ranks, upper_end
 from dprime.audit.scores import Scores
 from dprime.metrics import Reading
-from dprime.parameters import checked, limited
+from dprime.parameters import limited, parameter
 from dprime.shapes import Point, Polygon
 
-TURNED = 0.05
-"""The share of α that guards against scores that point the wrong way round."""
+TURNED = 0.05  # the share of α that guards against scores that point the wrong way round
 
 
 @final
@@ -59,12 +52,8 @@ class Band(Estimator):
     The highest rank is a share of the trials; each rank is by `ratio` smaller than the next.
     """
 
-    largest_rank: float = field(
-        default=0.35, metadata=checked(partial(validate.inner_probability, example=0.35))
-    )
-    ratio: float = field(
-        default=3.0, metadata=checked(limited(validate.number, "give 3.0", least=1.01))
-    )
+    largest_rank: float = parameter(0.35, partial(validate.inner_probability, example=0.35))
+    ratio: float = parameter(3.0, limited(validate.number, "give 3.0", least=1.01))
 
     name: ClassVar[str] = "band"
     whole_curve: ClassVar[bool] = True
@@ -89,7 +78,6 @@ class Band(Estimator):
         yield from ((1.0 - tnr, 1.0 - fnr) for fnr, tnr in _points(mirrored, ranks_in, level))
 
     def ranks(self, trials: int) -> list[int]:
-        """The ranks at which thresholds are taken."""
         return geometric_ranks(trials, self.largest_rank, self.ratio)
 
 

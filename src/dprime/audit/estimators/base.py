@@ -1,14 +1,10 @@
-"""What an estimator is, and the lower bound that it makes.
-
-An estimator turns the scores of two worlds into a lower bound that holds with a confidence: over
-the randomness of the trials it claims too much in at most a share 1 - confidence of audits.
-"""
+"""What an estimator is, and the lower bound that it makes."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
@@ -20,15 +16,13 @@ from dprime import validate
 from dprime.audit.scores import Scores
 from dprime.curve import LowerCurve, TradeOff
 from dprime.metrics import Reading
+from dprime.parameters import Checked
 from dprime.privacy_loss import Array
 from dprime.shapes import Shape
 from dprime.text import round_down
 
-ASSUMABLE = ("gaussian",)
-"""Laws of the scores that a user may accept by name."""
-
-REMEMBERED = 100_000
-"""Bounds that depend on counts only are kept: many audits have the same counts."""
+ASSUMABLE = ("gaussian",)  # laws of the scores that a user may accept by name
+REMEMBERED = 100_000  # bounds that depend on counts only are kept: many audits have the same counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,17 +32,16 @@ class LowerBound:
     Attributes:
         confidence: over the randomness of the trials, the bound is below the truth this often, if
             its assumption holds; of the Bayesian method, a posterior probability instead.
-        curve: the lower curve that every metric is read off; None where the method bounds the
-            epsilon at `delta` only (the one-run methods and the Bayesian one).
-        trials: how many trials world `in` and world `out` had.
-        counted: how many of them the bound counts; the others chose the threshold.
+        curve: that every metric is read off; None where the method bounds the epsilon at `delta`
+            only.
+        trials: how many trials world `in` and world `out` had; `counted` are those that did not
+            choose the threshold.
         lost: trials of a world whose score counts against the attacker whatever the threshold.
-        assumption: what must be true beyond independent trials.
-        objection: why these scores do not look that way.
+        assumption: what must be true beyond independent trials, and `objection` why these scores do
+            not look that way.
         assumes: the law of the scores that the confidence rests on: "" for none, "gaussian" (which
             a user may accept by name), or "prior" for a credible bound, whose error rate no law of
-            the scores limits.
-        accepted: the law that the user has accepted by name.
+            the scores limits. `accepted` is the law that the user has accepted.
         usual: whether the estimator has its default options, for which the planner knows the power.
     """
 
@@ -68,15 +61,10 @@ class LowerBound:
 
     @property
     def decides(self) -> bool:
-        """Whether the bound may refute a claim.
-
-        It may where it assumes no law of the scores, or one that the user has accepted by name, and
-        these scores do not object.
-        """
+        """Whether it may refute: it assumes no law, or an accepted one, and nothing objects."""
         return self.objection is None and self.assumes in ("", self.accepted)
 
     def value(self, metric: Reading) -> float:
-        """The lower bound on a metric."""
         if self.curve is not None:
             return metric.value(self.curve)
         bounded = Reading("epsilon", {"delta": self.delta})
@@ -87,7 +75,6 @@ class LowerBound:
         raise validate.invalid_input("metric", metric.title, wanted, remedy)
 
     def sentence(self) -> str:
-        """The bound in plain words."""
         value = round_down(self.epsilon) if math.isfinite(self.epsilon) else "any number"
         counts = f"{self.trials[0]:,} trials in world in and {self.trials[1]:,} in world out"
         if self.counted != self.trials:
@@ -112,7 +99,7 @@ Reached = tuple[Shape | float, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Estimator(ABC):
+class Estimator(Checked, ABC):
     """A method of bounding from below; its options are fields, each with its check."""
 
     name: ClassVar[str]
@@ -123,19 +110,12 @@ class Estimator(ABC):
     whole_curve: ClassVar[bool] = False
     """Whether the lower curve holds everywhere at once, so that a claim may be judged by it."""
 
-    def __post_init__(self) -> None:
-        for option in fields(self):
-            value, check = getattr(self, option.name), option.metadata.get("check")
-            if check is not None and value != option.default:
-                check(option.name, value)
-
     def bound(
         self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
     ) -> LowerBound:
         """The lower bound that these scores support, with epsilon at `delta`.
 
-        A method that chooses a threshold chooses it for the `metric`; the `seed` splits the trials
-        into those that choose and those that count.
+        A threshold is chosen for the `metric`, on trials that the `seed` splits off.
         """
         what, rests = self.reached(scores, metric, delta, 1.0 - confidence, seed)
         lost = max((scores.inside == -math.inf).sum(), (scores.outside == math.inf).sum())
@@ -162,20 +142,13 @@ def checked_claim(claim: object) -> TradeOff:
 
 
 def each_of_two(alpha: float) -> float:
-    """The level of each of two independent statements that hold together but for `alpha`.
-
-    Both hold with probability (1 - level)^2 = 1 - alpha.
-    """
+    """The level of each of two independent statements: both hold with (1 - level)^2 = 1 - alpha."""
     return -math.expm1(0.5 * math.log1p(-alpha))
 
 
 @lru_cache(REMEMBERED)
 def upper_end(errors: float, trials: int, level: float) -> float:
-    """The rate that `errors` or fewer in `trials` leave possible but for `level`.
-
-    One-sided Clopper-Pearson: the Beta(errors + 1, trials - errors) quantile at 1 - level (Clopper
-    and Pearson 1934).
-    """
+    """The rate that so many errors leave possible but for `level` (Clopper and Pearson 1934)."""
     return float(upper_ends(errors, trials, level))
 
 

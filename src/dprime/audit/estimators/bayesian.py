@@ -33,11 +33,8 @@ ASSUMPTION = (
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 ANGLES, WEIGHTS = (_NODES + 1) * math.pi / 4, _WEIGHTS * math.pi / 4
-TAIL = 1e-9
-"""Posterior probability that is left out at either end of the integral."""
-
-Beta = tuple[float, float]
-"""The two parameters of a Beta distribution."""
+TAIL = 1e-9  # posterior probability that is left out at either end of the integral
+Beta = tuple[float, float]  # the two parameters of a Beta distribution
 
 
 @final
@@ -87,7 +84,6 @@ class _Region:
         self._log_norm = float(scipy.special.betaln(a, b))
 
     def probability(self, epsilon: float) -> float:
-        """The share of the posterior inside the region."""
         x, weights = self._nodes(epsilon)
         delta, e = self._delta, math.exp(epsilon)
         least = np.clip(np.maximum((1 - delta - x) / e, 1 - delta - e * x), 0, 1)

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Literal, final
 
 import numpy as np
@@ -37,36 +37,30 @@ from dprime.audit.estimators.base import (
 from dprime.audit.scores import Scores
 from dprime.curve import LowerCurve
 from dprime.metrics import Reading
-from dprime.parameters import checked
+from dprime.parameters import parameter
 from dprime.privacy_loss import Array
 from dprime.shapes import Polygon
 
-HELD_OUT = 0.2
-"""The share of trials that choose the threshold."""
-
-DOUBT = 0.25
-"""With this probability a rate is larger than what the held-out trials are taken to say."""
-
-LARGEST_RANK, RANK_RATIO = 0.5, 1.5
-"""Thresholds that are tried: these ranks of the held-out trials, from either end."""
-
+HELD_OUT = 0.2  # the share of trials that choose the threshold
+DOUBT = 0.25  # chance that a rate is larger than held-out trials are taken to say
+LARGEST_RANK, RANK_RATIO = 0.5, 1.5  # thresholds tried: ranks of held-out trials
 Pair = tuple[int, int]
+
+
+def _threshold(name: str, value: object) -> object:
+    return value if value == "held-out" else validate.number(name, value, example=0.5)
 
 
 @dataclass(frozen=True)
 class AtThreshold(Estimator):
     """Counts the errors at one threshold.
 
-    Args:
-        threshold: "held-out" chooses it, for the metric in question, on a share of the trials and
-            counts the others; a number is a threshold that was fixed before the trials.
-        held_out: the share of each world that chooses.
+    A number is a `threshold` that was fixed before the trials; "held-out" chooses it, for the
+    metric in question, on the share `held_out` of each world and counts the others.
     """
 
-    threshold: float | Literal["held-out"] = field(
-        default="held-out", metadata=checked(partial(validate.number, example=0.5))
-    )
-    held_out: float = field(default=HELD_OUT, metadata=checked(validate.inner_probability))
+    threshold: float | Literal["held-out"] = parameter("held-out", _threshold)
+    held_out: float = parameter(HELD_OUT, validate.inner_probability)
 
     def reached(
         self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
@@ -98,8 +92,8 @@ class ClopperPearson(AtThreshold):
 def chosen_threshold(held_out: Scores, sizes: Pair, metric: Reading, alpha: float) -> float:
     """The threshold that anticipated the most for the metric, once `sizes` trials are counted.
 
-    A rate is taken for its upper end at the level `DOUBT`, so that an extreme threshold is not
-    chosen because a few trials were lucky. Whatever is chosen here, the bound stays valid.
+    A rate is taken for its upper end at the level `DOUBT`: few lucky trials choose no extreme one.
+    Whatever is chosen here, the bound stays valid.
     """
     held_out, level = held_out.sorted(), each_of_two(alpha)
     candidates = _candidates(held_out)
@@ -144,6 +138,5 @@ def _anticipated(
 
 
 def _through(false_positives: float, false_negatives: float, sizes: Pair, level: float) -> Polygon:
-    """The curve through the point of both upper ends."""
     fpr = upper_end(false_positives, sizes[1], level)
     return Polygon.from_points([(fpr, 1.0 - upper_end(false_negatives, sizes[0], level))])

@@ -37,18 +37,11 @@ from dprime.shapes import GaussianShape
 
 ASSUMPTION = "The scores are Gaussian in both worlds, with one variance."
 
-OBJECTION_LEVEL = 0.05
-"""How often Gaussian scores are objected to."""
-
-FEWEST_DISTINCT = 0.9
-"""Objected to below this share of different scores; rounding to single precision leaves more."""
-
-FEWEST_TRIALS = 8
-"""The normality test's p-value is known from this many trials on; fewer cannot show a shape."""
-
+OBJECTION_LEVEL = 0.05  # how often Gaussian scores are objected to
+FEWEST_DISTINCT = 0.9  # least share of different scores; rounding to float32 leaves more
+FEWEST_TRIALS = 8  # from so many on the normality test's p-value is known
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(128)
-REACH = 9.0
-"""Phi of its negative, 1e-19, counts as 0."""
+REACH = 9.0  # Phi of its negative, 1e-19, counts as 0
 
 
 @final
@@ -117,7 +110,6 @@ def tail(t: float, freedom: int, noncentrality: float) -> float:
 
 @lru_cache(REMEMBERED)
 def _ends(freedom: int) -> tuple[float, float]:
-    """Quantiles of V outside of which nothing matters."""
     half = freedom / 2.0
     low = scipy.special.gammaincinv(half, 1e-18)
     high = scipy.special.gammainccinv(half, 1e-18)
@@ -145,10 +137,7 @@ def objection(scores: Scores) -> str | None:
 
 
 def normality(ordered: Array) -> float:
-    """The p-value of the Anderson-Darling test on sorted scores, mean and variance estimated.
-
-    Statistic and p-value: D'Agostino and Stephens 1986, table 4.9 (case 3).
-    """
+    """Anderson-Darling p-value, scores sorted: D'Agostino and Stephens 1986, table 4.9, case 3."""
     n = len(ordered)
     if n < FEWEST_TRIALS:
         return 1.0

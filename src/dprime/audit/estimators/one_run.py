@@ -54,7 +54,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import ClassVar, Literal, final
 
@@ -67,29 +67,20 @@ from dprime.audit.estimators.base import REMEMBERED, Estimator, Reached, checked
 from dprime.audit.scores import Scores
 from dprime.curve import TradeOff
 from dprime.metrics import Reading
-from dprime.parameters import checked, one_of
+from dprime.parameters import one_of, parameter
 from dprime.privacy_loss import Array
 from dprime.shapes import GaussianShape, Polygon, Shape
 
-GUESS_POWER = 0.7
-"""m canaries get m to this power guesses."""
-
-AGREEING = 0.95
-"""The share of ways to break ties that must reach the number of right guesses."""
-
-UNFAIR = 1e-4
-"""Coins that are this unlikely to be fair are objected to."""
-
+GUESS_POWER = 0.7  # m canaries get m to this power guesses
+AGREEING = 0.95  # the share of ways to break ties that must reach the number of right guesses
+UNFAIR = 1e-4  # coins that are this unlikely to be fair are objected to
 LARGEST_EPSILON = 50.0
 LARGEST_MU = 40.0
 
 FAIR_COINS = "Each canary was in or out by its own fair coin."
 GAUSSIAN = FAIR_COINS + " The two worlds of every canary have a Gaussian trade-off curve."
 
-NUMBER = partial(validate.whole, example=100)
-
-Inverse = Callable[[float], float]
-"""The smallest FPR at a TPR."""
+Inverse = Callable[[float], float]  # the smallest FPR at a TPR
 
 
 @dataclass(frozen=True)
@@ -111,38 +102,32 @@ def guess(scores: Scores, guesses: int | None = None) -> Guessed:
     as_in, as_out = (guesses + 1) // 2, guesses // 2
     first, last = canaries - as_in, max(as_out - 1, 0)  # the last ones guessed, in order of score
     parted = np.partition(np.concatenate([scores.inside, scores.outside]), (first, last))
-    right = _right(scores, parted[first], as_in)
-    right += _right(scores.mirrored(), -parted[last], as_out)
+    each = (1 - AGREEING) / 2  # so both ends together reach theirs in 95 % of the ways
+    right = right_above(scores, parted[first], as_in, each)
+    right += right_above(scores.mirrored(), -parted[last], as_out, each)
     return Guessed(canaries, guesses, right)
 
 
-def _right(scores: Scores, last: float, guesses: int) -> int:
-    """Right guesses of "in" down to the score `last`; ties there are broken by most."""
+def right_above(scores: Scores, last: float, guesses: int, unlikely: float) -> int:
+    """Right guesses of "in" down to the score `last`; all but unlikely ways to break ties do so."""
     above = [int((world > last).sum()) for world in (scores.inside, scores.outside)]
     right, wrong = (int((world == last).sum()) for world in (scores.inside, scores.outside))
-    return above[0] + _reached_by_most(right + wrong, right, guesses - sum(above))
+    return above[0] + _reached_by_most(right + wrong, right, guesses - sum(above), unlikely)
 
 
 @lru_cache(REMEMBERED)
-def _reached_by_most(tied: int, right: int, free: int) -> int:
-    """Right guesses that 97.5 % of the ways to guess `free` of the `tied` reach.
-
-    So both ends together reach theirs in 95 % of the ways.
-    """
+def _reached_by_most(tied: int, right: int, free: int, unlikely: float) -> int:
+    """Right guesses that all but unlikely ways to guess `free` of the `tied` reach."""
     if free <= 0:
         return 0
-    return int(scipy.stats.hypergeom.ppf((1 - AGREEING) / 2, tied, right, free))
+    return int(scipy.stats.hypergeom.ppf(unlikely, tied, right, free))
 
 
 @dataclass(frozen=True)
 class FromCanaries(Estimator):
-    """Bounds from the canaries of one run.
+    """Bounds from the canaries of one run; how many `guesses` are made is fixed before looking."""
 
-    How many `guesses` are made is fixed before looking at any score; a rule that looks at the
-    number of canaries only if not given.
-    """
-
-    guesses: int | None = field(default=None, metadata=checked(NUMBER))
+    guesses: int | None = parameter(None, partial(validate.whole, example=100))
 
     one_run: ClassVar[bool] = True
 
@@ -165,9 +150,7 @@ class Steinke(FromCanaries):
     The `delta_term` "exact" is the worst case (2) of this module, "published" the theorem's term.
     """
 
-    delta_term: Literal["exact", "published"] = field(
-        default="exact", metadata=checked(one_of("exact", "published"))
-    )
+    delta_term: Literal["exact", "published"] = parameter("exact", one_of("exact", "published"))
 
     name: ClassVar[str] = "steinke"
 
@@ -181,12 +164,12 @@ class Steinke(FromCanaries):
 class Mahloujifar(FromCanaries):
     """Epsilon or d′ from one run (Mahloujifar, Melis and Chaudhuri 2024).
 
-    The `family` "epsilon-delta" bounds epsilon and assumes nothing; "gaussian" bounds d′, and its
-    curve, hence every other metric, rests on the assumption that the true one is Gaussian.
+    The `family` "epsilon-delta" assumes nothing; "gaussian" bounds d′, and its curve, hence every
+    other metric, rests on the assumption that the true one is Gaussian.
     """
 
-    family: Literal["epsilon-delta", "gaussian"] = field(
-        default="epsilon-delta", metadata=checked(one_of("epsilon-delta", "gaussian"))
+    family: Literal["epsilon-delta", "gaussian"] = parameter(
+        "epsilon-delta", one_of("epsilon-delta", "gaussian")
     )
 
     name: ClassVar[str] = "mahloujifar"
@@ -202,24 +185,22 @@ PValue = Callable[[Guessed, float, float], float]
 
 @lru_cache(REMEMBERED)
 def _epsilon(p_value: PValue, seen: Guessed, delta: float, level: float) -> float:
-    return _last_rejected(lambda e: p_value(seen, e, delta) <= level, LARGEST_EPSILON)
+    return last_rejected(lambda e: p_value(seen, e, delta) <= level, LARGEST_EPSILON)
 
 
 @lru_cache(REMEMBERED)
 def _epsilon_of_tails(seen: Guessed, delta: float, level: float) -> float:
-    return _last_rejected(
+    return last_rejected(
         lambda e: least_total(_inverse(e, delta), seen, level) > 1, LARGEST_EPSILON
     )
 
 
 @lru_cache(REMEMBERED)
 def _mu(seen: Guessed, level: float) -> float:
-    return _last_rejected(
-        lambda mu: least_total(GaussianShape(mu).fpr, seen, level) > 1, LARGEST_MU
-    )
+    return last_rejected(lambda mu: least_total(GaussianShape(mu).fpr, seen, level) > 1, LARGEST_MU)
 
 
-def _last_rejected(rejects: Callable[[float], bool], largest: float) -> float:
+def last_rejected(rejects: Callable[[float], bool], largest: float) -> float:
     """The largest parameter that is rejected, and all below it with it; 0 where not even 0 is."""
     if not rejects(0.0):
         return 0.0
@@ -266,7 +247,6 @@ def _binomial(seen: Guessed, epsilon: float) -> tuple[Array, float]:
 
 
 def _inverse(epsilon: float, delta: float) -> Inverse:
-    """The curve of (epsilon, delta) in both directions, inverted."""
     slope, flat = math.exp(epsilon), math.exp(-epsilon)
     return lambda tpr: max(0.0, (tpr - delta) * flat, 1.0 - delta - slope * (1.0 - tpr))
 
@@ -295,8 +275,7 @@ def rejects(
     """Whether one run rejects a claimed curve as a whole, with this confidence.
 
     No family is assumed: where the claim is true, this is True in at most a share 1 - confidence of
-    runs (Mahloujifar, Melis and Chaudhuri 2024). The claim is taken in both directions, because a
-    canary may be guessed in or out.
+    runs (Mahloujifar, Melis and Chaudhuri 2024). The claim is taken in both directions.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)

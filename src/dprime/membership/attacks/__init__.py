@@ -31,17 +31,5 @@ def attack_named(name: str) -> MembershipAttack:
     return ATTACKS[validate.one_of("attack", name, tuple(ATTACKS))]
 
 
-__all__ = [
-    "ATTACKS",
-    "RMIA",
-    "AttackP",
-    "AttackR",
-    "Baseline",
-    "Evidence",
-    "LiRA",
-    "MembershipAttack",
-    "Missing",
-    "Part",
-    "YeomLoss",
-    "attack_named",
-]
+__all__ = ["ATTACKS", "RMIA", "AttackP", "AttackR", "Baseline", "Evidence", "LiRA"]
+__all__ += ["MembershipAttack", "Missing", "Part", "YeomLoss", "attack_named"]

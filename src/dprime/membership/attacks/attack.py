@@ -1,21 +1,17 @@
-"""What an attack sees, and what it answers: a score for each record, higher for members.
-
-The attacker knows the pool, trains shadow models on parts of it in the same way as the target, and
-asks all of them about the same records. Nothing else of the target is used.
-"""
+"""What an attack sees, and what it answers: a score for each record, higher for members."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from dprime import parameters, validate
+from dprime import validate
 from dprime.data import arrays
 from dprime.membership.signals import Bools, Floats, Signals
+from dprime.parameters import Checked, one_of, parameter
 
 Part = Literal["target", "shadows", "members", "population", "shadow_population"]
 """A part of the evidence."""
@@ -28,14 +24,10 @@ Missing = Literal["error", "nan"]
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """All that an attacker has.
+    """All that an attacker has, from the target on the attacked records [record].
 
-    Attributes:
-        target: of the model under attack, on the records that are attacked [record].
-        shadows: of the shadow models on the same records [model, record].
-        members: which shadow model was trained on which of these records [model, record].
-        population: of the target, on records that no model was trained on [record'].
-        shadow_population: of the shadow models on those [model, record'].
+    Shadow models are asked about the same records [model, record], which `members` were trained on
+    or not, and all about a population that no model was trained on [(model,) record'].
     """
 
     target: Signals
@@ -73,13 +65,11 @@ class Evidence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipAttack(ABC):
+class MembershipAttack(Checked, ABC):
     """One way to tell members from others. Derived classes are frozen dataclasses of options.
 
-    Attributes:
-        needs: the parts of the evidence that it uses.
-        variants: options with a value, and what that adds to name and title.
-        missing: whether a record with too few shadow models is an error or gets no score ("nan").
+    It `needs` parts of the evidence; `variants` are options with a value, and what that adds to
+    name and title. A record with too few shadow models is an error, or gets no score ("nan").
     """
 
     name: ClassVar[str]
@@ -87,13 +77,9 @@ class MembershipAttack(ABC):
     needs: ClassVar[tuple[Part, ...]]
     variants: ClassVar[tuple[tuple[str, Any, str, str], ...]] = ()
 
-    missing: Missing = field(
-        default="error",
-        metadata=parameters.checked(partial(validate.one_of, options=("error", "nan"))),
-    )
+    missing: Missing = parameter("error", one_of("error", "nan"))
 
-    def __post_init__(self) -> None:
-        parameters.check_fields(self)
+    def check_together(self) -> None:
         chosen = [words for name, value, *words in self.variants if getattr(self, name) == value]
         if chosen:
             names, titles = zip(*chosen, strict=True)
@@ -101,11 +87,7 @@ class MembershipAttack(ABC):
             object.__setattr__(self, "title", f"{self.title} ({', '.join(titles)})")
 
     def scores(self, evidence: Evidence) -> Floats:
-        """One score for each record: a higher one is evidence for "member".
-
-        NaN where no score can be given, which counts as "not a member": where the target has no
-        finite answer, and where shadow models are missing and the attack allows that.
-        """
+        """A score for each record, higher for members; NaN where none can be given."""
         for part in self.needs:
             if getattr(evidence, part) is None:
                 wanted = f"given for {self.name}"
@@ -120,10 +102,7 @@ class MembershipAttack(ABC):
         return np.where(scorable, found, np.nan)
 
     def scorable(self, member_mask: Bools) -> Bools:
-        """Which records have enough shadow models for a score [record]; refused where one has not.
-
-        The mask [model, record] is known before the training.
-        """
+        """Which records have enough shadow models for a score; refused where one has not."""
         inside, outside = self._models()
         short_inside = member_mask.sum(axis=0) < inside
         short_outside = (~member_mask).sum(axis=0) < outside

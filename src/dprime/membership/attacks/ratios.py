@@ -16,8 +16,7 @@ Zarifzadeh, Liu and Shokri 2024, "Low-cost high-power membership inference attac
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
@@ -26,13 +25,12 @@ import scipy
 from dprime import validate
 from dprime.membership.attacks.attack import POPULATIONS, SHADOWS, MembershipAttack
 from dprime.membership.signals import Bools, Floats, Signals
-from dprime.parameters import checked
+from dprime.parameters import one_of, parameter
 
 Variance = Literal["per-record", "fixed"]
 
 LEAST_DEVIATION = 1e-6
-"""Deviations of φ below this count as this: models compute in float32, so such differences are
-rounding, and a narrower Gaussian would turn them into certainty."""
+"""Deviations of φ below this count as this: models compute in float32, so that is rounding."""
 
 
 @final
@@ -40,16 +38,11 @@ rounding, and a narrower Gaussian would turn them into certainty."""
 class LiRA(MembershipAttack):
     """The likelihood-ratio attack.
 
-    The score is ln N(φ; μ_in, σ_in) - ln N(φ; μ_out, σ_out), in logarithms throughout, so that no
-    density becomes 0. Without models that had the record (`online=False`) it is
-    (φ - μ_out) / σ_out: it orders records as the one-sided probability Φ of it does, and does not
-    stop at 1. No deviation σ is taken below `LEAST_DEVIATION`.
-
-    Args:
-        online: whether shadow models that had the record are used, not only those that had not.
-        variance: "per-record", from the record's own models (at least two on each side), or
-            "fixed", one for all records on each side: the squared deviations from each record's
-            own mean, summed, over (models - 1) summed. Both are unbiased.
+    The score is ln N(φ; μ_in, σ_in) - ln N(φ; μ_out, σ_out). Without models that had the record
+    (`online=False`) it is (φ - μ_out) / σ_out, which orders records as the one-sided probability Φ
+    of it does. The `variance` is "per-record", from the record's own models (at least two on each
+    side), or "fixed", one for all records on each side: the squared deviations from each record's
+    own mean, summed, over (models - 1) summed. Both are unbiased.
     """
 
     name = "lira"
@@ -61,10 +54,7 @@ class LiRA(MembershipAttack):
     )
 
     online: bool = True
-    variance: Variance = field(
-        default="per-record",
-        metadata=checked(partial(validate.one_of, options=("per-record", "fixed"))),
-    )
+    variance: Variance = parameter("per-record", one_of("per-record", "fixed"))
 
     def _models(self) -> tuple[int, int]:
         """On each side that is used; a variance of the record's own needs two."""
@@ -102,17 +92,11 @@ class LiRA(MembershipAttack):
 class RMIA(MembershipAttack):
     """The robust membership inference attack.
 
-    The score is the share of population records z with LR(x, z) >= γ, where
-    LR(x, z) = (p(x | θ) / p(x)) / (p(z | θ) / p(z)). All ratios are taken in logarithms. p(z) is
-    the average over all shadow models, none of which had z.
-
-    Args:
-        online: whether shadow models that had the record are used: p(x) is then the mean of the
-            average over those that had it and the average over those that had not. Without them
-            p(x) = ((1 + a) p_out(x) + 1 - a) / 2.
-        gamma: γ, how much more the target must prefer x to z.
-        offline_a: a, from 0 to 1, of p_in(x) ≈ a p_out(x) + 1 - a. The best a depends on the data
-            and the training; find it by attacking one shadow model with the others.
+    The score is the share of population records z with LR(x, z) >= γ, where LR(x, z) = (p(x | θ) /
+    p(x)) / (p(z | θ) / p(z)). p(z) is the average over all shadow models, none of which had z. With
+    `online`, p(x) is the mean of the average over those that had it and the average over those that
+    had not; else ((1 + a) p_out(x) + 1 - a) / 2, with a = `offline_a` from 0 to 1 of p_in(x) ≈ a
+    p_out(x) + 1 - a: find the best by attacking one shadow model with the others.
     """
 
     name = "rmia"
@@ -121,8 +105,8 @@ class RMIA(MembershipAttack):
     variants = (("online", False, "offline", "offline"),)
 
     online: bool = True
-    gamma: float = field(default=2.0, metadata=checked(validate.positive))
-    offline_a: float = field(default=0.3, metadata=checked(validate.probability))
+    gamma: float = parameter(2.0, validate.positive)
+    offline_a: float = parameter(0.3, validate.probability)
 
     def _models(self) -> tuple[int, int]:
         return int(self.online), 1
@@ -140,7 +124,6 @@ class RMIA(MembershipAttack):
         return share
 
     def _log_average(self, log_p: Floats, inside: Bools) -> Floats:
-        """The logarithm of p(x) [record]."""
         outside = _log_mean(log_p, ~inside)
         if self.online:
             return np.logaddexp(_log_mean(log_p, inside), outside) - math.log(2)

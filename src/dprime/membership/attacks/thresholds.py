@@ -7,16 +7,14 @@ models", attacks P and R. T is Thudi et al. 2024.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
 
-from dprime import validate
 from dprime.membership.attacks.attack import SHADOWS, MembershipAttack
 from dprime.membership.signals import Bools, Floats, Signals
-from dprime.parameters import checked
+from dprime.parameters import one_of, parameter
 
 
 @final
@@ -35,11 +33,7 @@ class Baseline(MembershipAttack):
 @final
 @dataclass(frozen=True)
 class YeomLoss(MembershipAttack):
-    """The score is minus the loss: a small loss means "member". It needs nothing but the target.
-
-    The paper's own threshold is the mean loss on the training set, which is often published:
-    "member" where the loss is at most that.
-    """
+    """Minus the loss; the paper's own threshold is the mean loss on the training set."""
 
     name = "yeom"
     title = "Yeom (loss)"
@@ -81,17 +75,13 @@ class AttackR(MembershipAttack):
     the record. So "score >= 1 - α" is the attack at a false-positive rate of α: a target without
     the record is one more model like the n, and lies below the k-th smallest loss with probability
     k/(n + 1). (The plain share of larger losses would say "member" twice as often: with ten models
-    and α = 0.1 at a rate of 2/11.) A loss that ties with others has the middle of their ranks.
+    and α = 0.1 at a rate of 2/11.)
 
-    With few models there are few ranks, so r is interpolated: between two neighbouring losses it is
-    linear in the logit, and beyond the smallest or the largest one the line of the last two goes
-    on, down to 0 or up to n + 1. Between two losses it keeps to what they say; below the smallest,
-    where α < 1/(n + 1), no ranks can tell the rate, and the line is a guess.
+    With few models there are few ranks, so r is interpolated (`interpolated_ranks`). Below the
+    smallest loss, where α < 1/(n + 1), no ranks can tell the rate, and the line is a guess.
 
-    Args:
-        thresholds_from: "out", the models without the record, whose losses are those of a
-            non-member. "in", the models with it, is T's printed way: it fixes the share of members
-            that are found, not that of others wrongly accused.
+    `thresholds_from` "in", the models with the record, is T's printed way: it fixes the share of
+    members that are found, not that of others wrongly accused.
     """
 
     name = "attack-r"
@@ -99,9 +89,7 @@ class AttackR(MembershipAttack):
     needs = SHADOWS
     variants = (("thresholds_from", "in", "in", "thresholds from members"),)
 
-    thresholds_from: Literal["out", "in"] = field(
-        default="out", metadata=checked(partial(validate.one_of, options=("out", "in")))
-    )
+    thresholds_from: Literal["out", "in"] = parameter("out", one_of("out", "in"))
 
     def _models(self) -> tuple[int, int]:
         return (1, 0) if self.thresholds_from == "in" else (0, 1)
@@ -117,9 +105,9 @@ class AttackR(MembershipAttack):
 def interpolated_ranks(values: Floats, others: Floats, chosen: Bools) -> Floats:
     """The rank of each value among the chosen others of its column, from 0 to n + 1.
 
-    The k-th smallest of the others has rank k, equal ones the middle of their ranks. Between them
-    the rank is linear, and beyond the ends it goes on in the line of the last two. With one other,
-    the rank is half a step off.
+    The k-th smallest has rank k, equal ones the middle of their ranks. Between them the rank is
+    linear, and beyond the ends it goes on in the line of the last two. With one, it is half a step
+    off.
     """
     count = chosen.sum(0)
     ordered = np.sort(np.where(chosen, others, np.inf), axis=0)

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dprime import validate
-from dprime.runs.backends.base import Backend, End, Here, Outcome, Task, Work
+from dprime.runs.backends.base import Backend, End, Local, Outcome, Task, Work
 from dprime.runs.backends.processes import Processes
 from dprime.runs.backends.ray import Ray
 
-__all__ = ["Backend", "End", "Here", "Outcome", "Processes", "Ray", "Task", "Work", "backend_named"]
+__all__ = [
+    "Backend",
+    "End",
+    "Local",
+    "Outcome",
+    "Processes",
+    "Ray",
+    "Task",
+    "Work",
+    "backend_named",
+]
 
 BACKENDS: dict[str, tuple[Callable[..., Backend], tuple[str, ...]]] = {
-    "here": (Here, ()),
+    "local": (Local, ()),
     "processes": (Processes, ("workers", "time_limit")),
     "ray": (Ray, ("address", "time_limit", "device")),
 }
@@ -20,7 +30,7 @@ BACKENDS: dict[str, tuple[Callable[..., Backend], tuple[str, ...]]] = {
 
 
 def backend_named(
-    name: str = "here",
+    name: str = "local",
     *,
     workers: int | None = None,
     address: str | None = None,

@@ -1,7 +1,6 @@
 """What every backend does: take tasks from a queue, and tell how each ended.
 
-A backend decides nothing. Which block comes next, whether one is tried again, and what is stored is
-the driver's alone, so that a block's result is the same wherever it ran.
+A backend decides nothing: what comes next, is tried again and is stored is the driver's alone.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ from dprime.runs.states import FAILED
 Work = Callable[[int], Arrays]
 """Plays a block, given its number, and returns its arrays, each with the trial first.
 
-Work may have a method `with_memory_fraction(share)`, the same work in less memory, and a method
-`on_device(device, memory)`, the same on "cpu" or "cuda" in no more GB than that.
+Work may have a method `with_compute(change)`, the same work with each `train.Compute` changed so.
 """
 
 
@@ -73,10 +71,7 @@ class Backend(ABC):
 
     @abstractmethod
     def outcomes(self, work: Work, waiting: deque[Task]) -> Outcomes:
-        """Play the tasks in the queue from its front on, and give the outcome of each.
-
-        More tasks may be put into the queue between two outcomes. Workers end with the generator.
-        """
+        """Play the tasks in the queue, to which more may come, and give the outcome of each."""
 
     def gone(self, task: Task, reason: str, seconds: float, worker: str = "") -> Outcome:
         """The outcome of a task whose worker is gone: beyond the time limit, that is why."""
@@ -86,7 +81,7 @@ class Backend(ABC):
         return Outcome(task, End.LOST, None, reason, seconds, worker)
 
 
-class Here(Backend):
+class Local(Backend):
     """The process that asks, with all the threads that PyTorch takes: one block after the other."""
 
     def outcomes(self, work: Work, waiting: deque[Task]) -> Outcomes:
@@ -100,7 +95,8 @@ def play(work: Work, task: Task, worker: str) -> Outcome:
     try:
         if task.halvings:
             divisible: Any = work
-            work = divisible.with_memory_fraction(0.5**task.halvings)
+            share = 0.5**task.halvings
+            work = divisible.with_compute(lambda compute: compute.with_memory_fraction(share))
         arrays = work(task.block)
     except Exception as error:  # whatever the user's code raises is a state of the block
         end, message = (End.MEMORY if _is_memory(error) else End.FAILED), describe(error)
@@ -120,7 +116,6 @@ def play_within(limit: float, work: Work, task: Task, worker: str) -> Outcome:
 
 
 def _is_memory(error: BaseException) -> bool:
-    """Whether an error says that there was not enough memory: of the processor or of a GPU."""
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ == "OutOfMemoryError"

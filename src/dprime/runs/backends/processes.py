@@ -1,7 +1,6 @@
 """Blocks in processes on this machine, one thread each.
 
-A process is started anew when it dies, and ends itself when its block takes too long. Each has its
-own pipe, so that one that is killed in the middle of a message disturbs no other.
+Each has its own pipe: one that is killed in the middle of a message disturbs no other.
 """
 
 from __future__ import annotations
@@ -17,18 +16,14 @@ from dprime import validate
 from dprime.runs.backends.base import Backend, End, Outcome, Outcomes, Task, Work, play_within
 from dprime.runs.errors import describe
 
-GRACE = 2.0
-"""Seconds that a process has to end by itself."""
-
-PATIENCE = 0.5
-"""Seconds to wait for a message before asking whether the processes are alive."""
+GRACE = 2.0  # seconds that a process has to end by itself
+PATIENCE = 0.5  # seconds to wait for a message before asking whether the processes are alive
 
 
 class Processes(Backend):
     """Processes on this machine: so many `workers`, or one for each core.
 
-    A process whose block takes longer than the `time_limit`, in seconds from when it begins, is
-    ended, and the block is tried again; None waits for ever.
+    A block that takes longer than the `time_limit`, in seconds, is ended and tried again.
     """
 
     def __init__(self, workers: int | None = None, time_limit: float | None = None) -> None:
@@ -42,7 +37,7 @@ class Processes(Backend):
             packed = pickle.dumps(work)
         except Exception as error:  # whatever a class of the user's own may raise
             found = f"one that cannot be sent to a process ({error})"
-            remedy = 'define functions and networks in a module, or give backend="here"'
+            remedy = 'define functions and networks in a module, or give backend="local"'
             wanted = "made of importable parts"
             raise validate.invalid_input("work", found, wanted, remedy) from None
         workers = [_Worker(f"process {n + 1}", packed, self) for n in range(self.workers)]
@@ -102,7 +97,6 @@ class _Worker:
         return self._backend.gone(task, error, time.monotonic() - self._since, self.name)
 
     def end(self) -> None:
-        """Let it end by itself if it has nothing to do."""
         if self.task is None:
             self.process.join(GRACE)
         self.process.kill()
@@ -111,7 +105,6 @@ class _Worker:
 
 
 def _serve(pipe: Connection, packed: bytes, name: str, limit: float) -> None:
-    """The life of a process: play what comes, until nothing does."""
     import torch  # noqa: PLC0415  only here, in the new process
 
     torch.set_num_threads(1)

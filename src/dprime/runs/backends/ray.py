@@ -1,6 +1,5 @@
 """Blocks on a Ray cluster: one machine or many, with or without GPUs.
 
-Ray starts the workers, sends them the work once, and tells when one of them or a node is gone.
 Every task is submitted once: what is lost comes back to the driver, which alone decides.
 """
 
@@ -18,33 +17,19 @@ from typing import Any
 
 import dprime
 from dprime import text, validate
-from dprime.runs.backends.base import (
-    Backend,
-    End,
-    Outcome,
-    Outcomes,
-    Task,
-    Work,
-    play_within,
-)
+from dprime.runs.backends.base import Backend, End, Outcome, Outcomes, Task, Work, play_within
 
-LOOK_AGAIN = 2.0
-"""Seconds after which the nodes are counted anew: they come and go."""
-
-REACH = 3.0
-"""Seconds that a cluster has to answer."""
-
-SHARE = 0.5 / (1 << 30)
-"""The share of a node's memory that all its workers take together, in GB a byte."""
+LOOK_AGAIN = 2.0  # seconds after which the nodes are counted anew: they come and go
+REACH = 3.0  # seconds that a cluster has to answer
+SHARE = 0.5 / (1 << 30)  # of a node's memory that all its workers take, in GB a byte
 
 
 class Ray(Backend):
     """A Ray cluster.
 
     The `address` is "auto" for the cluster that this machine is part of, "host:port", or "ray://…";
-    None starts one on this machine for the time of a run. On the `device` "cpu" a worker is a
-    core, on "cuda" a GPU, on "auto" a GPU where there are some. The `time_limit` counts seconds
-    from when a worker begins with a block.
+    None starts one here for the time of a run. On the `device` "cpu" a worker is a core, on "cuda"
+    a GPU, on "auto" a GPU where there are some. The `time_limit` is in seconds.
     """
 
     def __init__(
@@ -101,7 +86,6 @@ class Ray(Backend):
             raise validate.invalid_value("address", self.address, requirement, remedy) from None
 
     def _outcome(self, reference: Any, task: Task, since: float) -> Outcome:
-        """What came back, or why nothing did."""
         ray = library()
         try:
             outcome: Outcome = ray.get(reference)
@@ -126,7 +110,6 @@ def library() -> Any:
 
 
 def _play(task: Task, sent: list[Any], on_gpu: bool, version: str, limit: float) -> Outcome:
-    """In a worker: play a block."""
     worker = f"{socket.gethostname()} {os.getpid()}"
     if version != dprime.__version__:
         versions = f"{dprime.__version__} and {version}"
@@ -137,16 +120,15 @@ def _play(task: Task, sent: list[Any], on_gpu: bool, version: str, limit: float)
 
 @functools.lru_cache(1)
 def _placed(sent: Any, on_gpu: bool) -> Any:
-    """The work that was sent, once in each worker: on its device, in its part of the memory.
-
-    That is a share of what is free on the GPU, or of what the machine has for each core.
-    """
+    """The work that was sent, once in each worker: on its device, in its share of the memory."""
     work, torch = library().get(sent), import_module("torch")
     if not on_gpu:
         torch.set_num_threads(1)
-    if not hasattr(work, "on_device"):
+    if not hasattr(work, "with_compute"):
         return work
+    place = "cuda" if on_gpu else "cpu"
     if on_gpu:
-        return work.on_device("cuda", torch.cuda.mem_get_info()[0] * SHARE)
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return work.on_device("cpu", whole / (os.cpu_count() or 1) * SHARE)
+        memory = torch.cuda.mem_get_info()[0]
+    else:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (os.cpu_count() or 1)
+    return work.with_compute(lambda compute: compute.placed(place, memory * SHARE))

@@ -38,7 +38,7 @@ function showRuns(runs) {
   const holder = get("runs-table");
   if (!runs.length) {
     holder.replaceChildren(
-      make("p", {}, "No runs yet. Begin one with ", make("code", {}, "dprime audit --out first.run"), "."),
+      make("p", {}, "No runs yet. Begin one with ", make("code", {}, "dprime audit --run first.run"), "."),
     );
     return;
   }
@@ -93,7 +93,7 @@ function fill(row, run) {
   bar.value = run.done;
   write(
     part("progress").querySelector(".count"),
-    `${run.done} of ${run.blocks} ${run.blocks === 1 ? "block" : "blocks"}, ${run.trials} trials`,
+    `${run.done} of ${run.blocks} ${run.blocks === 1 ? "block" : "blocks"}, ${run.total_trials} trials`,
   );
   write(part("state").querySelector(".word"), run.state);
   part("state").dataset.state = run.state;

@@ -9,11 +9,7 @@ model, batches = network(), loader()
 optimizer = optim.SGD(model.parameters(), lr=0.1)
 engine = PrivacyEngine(secure_mode=True)
 private, _, private_batches = engine.make_private(
-    module=model,
-    optimizer=optimizer,
-    data_loader=batches,
-    noise_multiplier=1.1,
-    max_grad_norm=1.0,
+    module=model, optimizer=optimizer, data_loader=batches, noise_multiplier=1.1, max_grad_norm=1.0
 )
 train(private, optimizer, private_batches)
 print(engine.get_epsilon(1e-6))

@@ -30,11 +30,7 @@ model = Attention()
 optimizer = optim.SGD(model.parameters(), lr=0.1)
 engine = PrivacyEngine(secure_mode=True)
 model, optimizer, loader = engine.make_private(
-    module=model,
-    optimizer=optimizer,
-    data_loader=loader,
-    noise_multiplier=1.1,
-    max_grad_norm=1.0,
+    module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.1, max_grad_norm=1.0
 )
 for _ in range(10):
     for x, y in loader:

@@ -1,3 +1,4 @@
+# Expected: DP703
 """Names to languages, with Opacus' own LSTM and a vocabulary that is fixed in advance."""
 
 import string

@@ -1,3 +1,4 @@
+# Expected: DP703
 """CIFAR-10 with a ResNet whose normalisation is by groups, a learning-rate schedule, best kept."""
 
 import numpy as np

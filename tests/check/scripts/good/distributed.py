@@ -1,3 +1,4 @@
+# Expected: DP703
 """Several processes, each with its part of every batch."""
 
 import os

@@ -1,3 +1,4 @@
+# Expected: DP703
 """Fast gradient clipping: the criterion is wrapped too."""
 
 import opacus

@@ -1,3 +1,4 @@
+# Expected: DP703
 """Lightning: the engine is used where the optimizer is made, the data module draws the batches."""
 
 import lightning.pytorch as pl

@@ -1,3 +1,4 @@
+# Expected: DP703
 """A training that was stopped goes on, and so does its accountant."""
 
 import os
@@ -20,11 +21,7 @@ optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 loader = DataLoader(CIFAR10("data"), batch_size=500)
 engine = PrivacyEngine()
 model, optimizer, loader = engine.make_private(
-    module=model,
-    optimizer=optimizer,
-    data_loader=loader,
-    noise_multiplier=1.3,
-    max_grad_norm=1.0,
+    module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.3, max_grad_norm=1.0
 )
 start = 0
 if os.path.exists(PATH):

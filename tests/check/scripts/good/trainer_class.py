@@ -1,3 +1,4 @@
+# Expected: DP703
 """Everything in a class, with a moving average of the weights and a noise schedule."""
 
 import copy

@@ -1,3 +1,4 @@
+# Expected: DP703
 """A budget in advance; only the last layer of a public model is trained."""
 
 import torch

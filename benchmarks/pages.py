@@ -1,0 +1,176 @@
+"""The measured tables and charts of the documents, made from the stored results alone.
+
+    python -m benchmarks pages
+
+A table stands between `<!-- begin NAME -->` and `<!-- end NAME -->` of its page in `docs/`, and its
+template between the same markers of the file of that name in `tables/` (Jinja, where the end of a
+line is dropped after a tag). A table that stands in its page must be what its results say; a place
+that is empty is filled in where the site is built, and so are the charts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from benchmarks import HERE, ROOT, page_charts
+from benchmarks.coverage import decisive, limit, share_over
+from dprime.text import round_down, round_up
+
+Row = Mapping[str, Any]
+PAGES = tuple(sorted(path.name for path in (HERE / "tables").glob("*.md")))
+BLOCK = re.compile(r"(<!-- begin ([\w-]+) -->\n)(.*?)(<!-- end \2 -->)", re.DOTALL)
+
+
+def page_filled(name: str, page: str, *, empty: bool) -> str:
+    """The page with every table, or with those whose places are not `empty`, made anew."""
+    if name not in PAGES:
+        return page
+    made = tables(name)
+    if sorted(block[1] for block in BLOCK.findall(page)) != sorted(made):
+        raise ValueError(f"{name} must have the markers of each of {', '.join(made)} once.")
+    return BLOCK.sub(
+        lambda block: f"{block[1]}{made[block[2]]}\n{block[4]}" if block[3] or empty else block[0],
+        page,
+    )
+
+
+def write(docs: Path) -> None:
+    """All tables that stand in the pages."""
+    for name in PAGES:
+        path = docs / name
+        path.write_text(page_filled(name, path.read_text(), empty=False))
+
+
+def charts() -> dict[str, str]:
+    """All drawings, by their path in the documents."""
+    return page_charts.charts(results("papers/cherubin/raw.json")["adult"], results("frontier"))
+
+
+@cache
+def results(source: str) -> Any:
+    """Of a benchmark by its name, or of a file of the checkout."""
+    path = ROOT / source if "/" in source else HERE / f"{source}.json"
+    return json.loads(path.read_text())
+
+
+@cache
+def tables(name: str) -> dict[str, str]:
+    """The text of each marker of a page."""
+    environment = Environment(
+        loader=FileSystemLoader(HERE / "tables"), trim_blocks=True, lstrip_blocks=True,
+        undefined=StrictUndefined, autoescape=False,
+    )  # fmt: skip
+    environment.filters |= {"f": shown, "share_over": share_over}
+    environment.tests |= {"decisive": decisive}
+    environment.globals |= {
+        "results": results, "within": within, "below": below, "by": by, "limit": limit,
+        "excess": excess, "failures": failures, "over_runs": over_runs, "claims": claims,
+        "epsilon": page_charts.epsilon, "adult_chart": page_charts.adult,
+    }  # fmt: skip
+    text = environment.get_template(name).render()
+    return {block[1]: block[2].strip() for block in BLOCK.findall(text)}
+
+
+# Words of the templates ---------------------------------------------------------------------------
+
+
+def shown(value: float, how: str) -> str:
+    """A number: as Python's formats say, or `%.1f` for per cent, or in one of these ways."""
+    if how.startswith("%"):
+        return f"{100 * value:{how[1:]}} %"
+    if how == "time":
+        return f"{value:.3g} s" if value >= 1 else f"{1000 * value:.3g} ms"
+    if how == "times":
+        return f"{value:.2g}×" if value < 10 else f"{value:,.0f}×"
+    if how == "two":  # two digits or more, never as a power of ten
+        return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+    if how in ("up", "down"):
+        return round_up(value, 3) if how == "up" else round_down(value)
+    return format(value, how)
+
+
+def within(row: Row, name: str) -> str:
+    """A number with its standard error."""
+    return f"{row[name]:.3f} ± {row['standard_error']:.3f}"
+
+
+def below(found: Any, names: Sequence[str | int]) -> Any:
+    """What stands below these names, one after the other."""
+    for name in names:
+        found = found[name]
+    return found
+
+
+def by(rows: Sequence[Row], *keys: str) -> dict[Any, list[Row]]:
+    """The rows of each setting of these keys."""
+    found: dict[Any, list[Row]] = {}
+    for row in rows:
+        place = tuple(row[key] for key in keys)
+        found.setdefault(place if len(keys) > 1 else place[0], []).append(row)
+    return found
+
+
+SHORTFALL = 1e-6
+"""Below the reference by less than this is the reference's own error."""
+
+
+def excess(row: Row, tool: str, metric: str) -> str:
+    """How far a tool's value lies above the reference; bold where it lies below."""
+    outcome, truth = row.get(tool), row["reference"]["values"].get(metric)
+    if outcome is None or outcome["status"] != "ok":
+        return "" if outcome is None else "failed"
+    value = outcome["values"].get(metric)
+    if value is None or truth is None:
+        return "none"
+    share = value / truth - 1.0
+    text = shown(share, "%+,.0f" if abs(100.0 * share) >= 10 else "%+.2g").replace("-", "−")
+    return f"**{text}**" if share < -SHORTFALL else text
+
+
+def failures(found: Row) -> list[str]:
+    """Calls of the peers that failed; without its numbers, the same reason counts as one."""
+    places = {
+        "speed": found["speed"]["rows"], "memory": found["memory"]["peak"],
+        "choosing for an advantage": found["choosing"]["advantage"],
+        "choosing for a TPR": found["choosing"]["tpr"],
+        "import": [{row["module"]: row} for row in found["memory"]["imports"]],
+    }  # fmt: skip
+    counted: dict[str, int] = {}
+    for where, rows in places.items():
+        for tool, outcome in (each for row in rows for each in row.items()):
+            if (status := outcome.get("status", "ok")) != "ok":
+                reason = re.sub(r"\d[\d.e+\-]*", "…", status.removeprefix("failed: "))
+                line = f"{tool}, {where}: {reason}"
+                counted[line] = counted.get(line, 0) + 1
+    return [line + (f" ({n} times)" if n > 1 else "") for line, n in sorted(counted.items())]
+
+
+def over_runs(found: Row, names: Sequence[str | int], digits: int) -> str:
+    """The ends of a number over all trainings; shares have one digit, in per cent."""
+    scale, unit = (100, " %") if digits == 1 else (1, "")
+    values = sorted(scale * below(run, names) for run in found["runs"])
+    return " to ".join(dict.fromkeys(f"{v:.{digits}f}" for v in (values[0], values[-1]))) + unit
+
+
+def claims(found: Row) -> str:
+    """Whether what must hold held, in every epoch of every training and in both forms."""
+    rows = [
+        row
+        for run in found["runs"]
+        for one in run["security"].values()
+        for row in zip(one["full"], one["approximate"], one["membership"], strict=True)
+    ]
+    held = [all(full >= member for full, _, member in rows), all(r <= full for full, r, _ in rows)]
+    if all(held):
+        return (
+            "In no epoch of any training was attribute inference said to be easier than "
+            "membership, or the approximate analysis above the full one."
+        )
+    return f"**It did not hold that attribute is above membership, approximate below full: {held}**"

@@ -1,0 +1,146 @@
+"""What the commands share: their options, where they compute, how they print and how they end."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console, RenderableType
+from rich.markup import escape
+from typer.core import TyperCommand
+
+from dprime import option, options, text, validate
+from dprime.option import Option
+
+if TYPE_CHECKING:
+    from dprime.runs.backends import Backend
+
+FOLDER = Path("runs")
+"""Where runs are kept unless another place is given."""
+
+FAILED = 1
+"""Exit code where a claim is refuted, or a check finds a mistake."""
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
+
+def _annotate(each: Option) -> Any:
+    return typer.Option(
+        each.flag, help=escape(each.line()), metavar=each.kind.metavar, show_default=False
+    )
+
+
+takes = partial(option.takes, annotate=_annotate)
+"""Gives a command its options."""
+
+
+class Command(TyperCommand):
+    """A command; its errors name options as they are typed."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option --help, without the type that a flag does not have."""
+        found: Any = super().get_help_option(ctx)
+        if found is not None:
+            found.metavar = ""
+        return found
+
+    def invoke(self, ctx: Any) -> Any:
+        names = [each.name for each in self.params if each.param_type_name == "option"]
+        try:
+            return super().invoke(ctx)
+        except validate.InputError as error:
+            error.args = (option.as_typed(str(error), names),)
+            raise
+
+
+# How it prints ------------------------------------------------------------------------------------
+
+
+def show(record: Mapping[str, Any], given: Mapping[str, Any], *texts: RenderableType) -> None:
+    """A result as one JSON object where --json is given, else as tables and sentences."""
+    if "json" in given:
+        print(json.dumps(record, indent=2, allow_nan=False))
+        return
+    for each in texts:
+        Console().print(each, highlight=False)
+
+
+def say(words: str, style: str = "", *, error: bool = False) -> None:
+    """A line as it is, whatever is in it."""
+    Console(stderr=error).print(words, style=style, highlight=False, markup=False, soft_wrap=True)
+
+
+def note(words: str, given: Mapping[str, Any]) -> None:
+    """Say where something was written, where no JSON is printed."""
+    if "json" not in given:
+        say(words, "dim")
+
+
+# How it ends --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def interruptible(then: Callable[[], str]) -> Iterator[None]:
+    """Say what was kept where Ctrl-C ends the work."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"Stopped{then()}", error=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def how_to_resume(path: Path) -> str:
+    """How an interrupted run goes on."""
+    return f". Go on with: dprime resume {path}" if path.exists() else ". Nothing was kept."
+
+
+def exit_on(outcomes: Iterable[str], given: Mapping[str, str]) -> None:
+    """Exit code 1 where a claim is refuted, or where an audit could not tell and that counts."""
+    if any(outcome in ("refuted", given.get("fail_on")) for outcome in outcomes):
+        raise typer.Exit(FAILED)
+
+
+def check_fail_on(given: Mapping[str, str]) -> None:
+    """Refuse another outcome than those that a pipeline may stop on, before anything is trained."""
+    validate.one_of("fail_on", given.get("fail_on", "refuted"), options.FAIL_ON.choices)
+
+
+# Where it computes --------------------------------------------------------------------------------
+
+
+def check_torch(work: str) -> None:
+    """Say what is missing before an import fails with less to go on."""
+    if find_spec("torch") is None:
+        lacking = f"installed for {work}"
+        raise validate.invalid_input("PyTorch", "missing", lacking, text.install("train"))
+
+
+def backend_of(given: Mapping[str, str], device: str) -> Backend:
+    """Where the work is done, as the options say; the user's own modules are found there."""
+    from dprime.runs.backends import backend_named  # noqa: PLC0415  only where it is asked for
+
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    chosen = option.read(options.BACKENDS, given)
+    return backend_named(chosen.pop("backend", "local"), device=device, **chosen)
+
+
+def path_of(given: Mapping[str, str], *words: str) -> Path:
+    """The run's file that was given, or a name in the folder of runs that no other run has."""
+    if "run" in given:
+        return Path(given["run"])
+    stem = "-".join([*words, f"{datetime.now():%Y%m%d-%H%M%S}"])
+    names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
+    paths = (FOLDER / f"{name}.run" for name in names)
+    return next(path for path in paths if not path.exists())

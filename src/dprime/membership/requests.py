@@ -1,0 +1,197 @@
+"""An inference and a frontier by names and numbers: what commands take, and their runs keep.
+
+    options ──► InferenceRequest, FrontierRequest ──► the run's file ──► resume
+
+Needs PyTorch only to train.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from dprime import options, validate
+from dprime.data import Split, load
+from dprime.data.loaders import names
+from dprime.membership.config import InferenceConfig, Recipe
+from dprime.membership.planner import DELTA, MIN_TPR, PoolPlan, plan
+from dprime.membership.pool import outside
+from dprime.option import Option, configured, options_of
+from dprime.plain import to_json
+
+if TYPE_CHECKING:
+    from dprime.membership.frontiers import FrontierRecord
+    from dprime.membership.inference import InferenceRecord
+    from dprime.runs.backends import Backend
+
+MOST_RECORDS = 1000
+"""Records of the pool that are attacked where no number is given."""
+
+LARGEST_POPULATION = 1000
+
+EPOCHS = 15.0
+"""Passes over the drawn part where neither epochs nor steps are given."""
+
+OF_THE_ENGINE = ("model", "device", "learning_rate", "clip_norm", "momentum", "memory")
+"""Options that a training function of the user's own does not have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolRequest:
+    """What both have: the pool, the network and where it is trained."""
+
+    data: str = configured(options.DATA, "digits")
+    data_dir: str | None = configured(options.DATA_DIR)
+    pool_size: int | None = configured(options.POOL_SIZE)
+    model: str
+    device: str = configured(options.DEVICE, "cpu")
+    memory: float = configured(options.MEMORY, 2.0)
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any]) -> Self:
+        """What `to_dict` gave, as a run keeps it."""
+        if set(kept) != {each.name for each in dataclasses.fields(cls)}:
+            wanted, remedy = "of this version of dprime", "begin it again"
+            raise validate.invalid_input("run", "of an earlier one", wanted, remedy)
+        return cls(**kept)
+
+    def to_dict(self) -> dict[str, Any]:
+        values: dict[str, Any] = to_json(dataclasses.asdict(self))
+        return values
+
+    def split(self) -> Split:
+        """The distinct records of the training part, or the first of them; and the test part."""
+        validate.one_of("data", self.data, names())
+        split, count = load(self.data, self.data_dir), self.pool_size
+        pool = split.train.distinct()
+        if count is not None:
+            if not 2 <= count <= len(pool):
+                wanted = f"from 2 to {len(pool):,}"
+                remedy = f"{self.data} has {len(pool):,} distinct records"
+                raise validate.invalid_value("pool_size", count, wanted, remedy)
+            pool = pool.take(range(count))
+        return Split(pool, split.test)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontierRequest(PoolRequest):
+    """Which shares of a pool are trained on, at which bound on precision."""
+
+    precision: float = configured(dataclasses.replace(options.PRECISION, required=True))
+    sampling_probabilities: Sequence[float] | None = configured(options.SAMPLING_PROBABILITIES)
+    model: str = configured(options.MODEL, "linear")
+    learning_rates: tuple[float, ...] = configured(options.LEARNING_RATES, (1.0,))
+    min_tpr: float = configured(options.MIN_TPR, MIN_TPR)
+    delta: float = configured(options.DELTA, DELTA)
+    batch: int = configured(options.BATCH, 256)
+    epochs: float | None = configured(options.EPOCHS, EPOCHS)
+    steps: int | None = configured(options.STEPS)
+    clip_norm: float = configured(options.CLIP_NORM, 1.0)
+    momentum: float = configured(options.MOMENTUM, 0.0)
+    repetitions: int = configured(options.REPETITIONS, 5)
+    seed: int | None = configured(options.SEED)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """From the options that were given; steps take the place of the usual epochs."""
+        given = {"epochs": None, **values} if "steps" in values else values
+        return cls(**given)
+
+    def planned(self) -> tuple[Split, PoolPlan]:
+        """The data, and the noise of each share."""
+        split = self.split()
+        named = ("epochs", "steps", "min_tpr", "delta", "sampling_probabilities")
+        own: dict[str, Any] = {name: getattr(self, name) for name in named}
+        size = len(split.train)
+        return split, plan(self.precision, pool_size=size, batch_size=self.batch, **own)
+
+    def train(self, path: Path, backend: Backend) -> FrontierRecord:
+        """Train what a run still lacks."""
+        from dprime.membership.frontiers import frontier  # noqa: PLC0415  it needs PyTorch
+        from dprime.train import SGD, Compute  # noqa: PLC0415
+        from dprime.train.models import network_named  # noqa: PLC0415
+
+        split, made = self.planned()
+        return frontier(
+            made,
+            split,
+            network_named(self.model, split.train),
+            learning_rate=self.learning_rates,
+            clip_norm=self.clip_norm,
+            repetitions=self.repetitions,
+            seed=self.seed,
+            optimizer=SGD(momentum=self.momentum),
+            compute=Compute(self.device, self.memory),
+            file=path,
+            backend=backend,
+            request=self.to_dict(),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class InferenceRequest(PoolRequest):
+    """Which models are trained on parts of a pool, and who attacks them."""
+
+    model: str = configured(options.MODEL, "dense-64")
+    trainer: str | None = configured(options.TRAINER)
+    shadow_file: str | None = configured(options.SHADOW_FILE)
+    recipe: Recipe = field(default_factory=Recipe)
+    config: InferenceConfig = field(default_factory=InferenceConfig)
+
+    @classmethod
+    def takes(cls) -> tuple[Option, ...]:
+        """The options that describe one."""
+        every = {
+            each.name: each for of in (cls, Recipe, InferenceConfig) for each in options_of(of)
+        }
+        every["records"] = options.RECORDS.here(MOST_RECORDS)
+        return tuple(every.values())
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """From the options that were given."""
+        for name in OF_THE_ENGINE if "trainer" in values else ():
+            if name in values:
+                wanted = "left out with a trainer of your own"
+                remedy = "leave it out; batch, epochs and noise are what you claim of it"
+                raise validate.invalid_value(name, values[name], wanted, remedy)
+        own = dict(values)
+        for part, made in (("recipe", Recipe), ("config", InferenceConfig)):
+            known = [each.name for each in options_of(made)]
+            own[part] = made(**{name: own.pop(name) for name in known if name in own})
+        return cls(**own)
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any]) -> Self:
+        """What `to_dict` gave, as a run keeps it."""
+        found = super().from_dict(kept)
+        recipe, config = Recipe(**kept["recipe"]), InferenceConfig(**kept["config"])
+        return dataclasses.replace(found, recipe=recipe, config=config)
+
+    def play(self, path: Path, backend: Backend) -> tuple[InferenceRecord, dict[str, int]]:
+        """Do what a run still lacks; how many strangers there were, and how many were left out."""
+        from dprime.membership.inference import infer  # noqa: PLC0415  it needs PyTorch
+        from dprime.membership.shadows import Trainers  # noqa: PLC0415
+        from dprime.train import Compute  # noqa: PLC0415
+
+        split = self.split()
+        pool, strangers = split.train, outside(split.test, split.train)
+        others = strangers.take(range(min(len(strangers), LARGEST_POPULATION)))
+        trainers = Trainers.named(
+            self.recipe,
+            pool,
+            model=self.model,
+            own=self.trainer,
+            compute=Compute(self.device, self.memory),
+        )
+        config = self.config
+        if config.records is None:
+            config = dataclasses.replace(config, records=min(MOST_RECORDS, len(pool)))
+        claim = trainers.claim if trainers.own else None
+        play = partial(infer, file=path, shadow_file=self.shadow_file, backend=backend)
+        found = play(pool, others, trainers, config, claim=claim, request=self.to_dict())
+        return found, {"records": len(others), "left_out": len(split.test) - len(strangers)}

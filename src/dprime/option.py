@@ -1,0 +1,217 @@
+"""What an option is, and how commands, routes and files take the options that `options` declares.
+
+    Option ──┬─► takes: the signature of a command (Typer) or a route (FastAPI)
+             ├─► read: values from texts
+             └─► configured: a field of a configuration
+
+A configuration checks the values. Loads neither NumPy nor Typer.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from dprime import validate
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Texts = Mapping[str, str]
+"""Options as they were typed, by their names."""
+
+
+def whole(name: str, text: str) -> int:
+    """A whole number to its last digit, which a seed needs; 1e3 counts as 1000."""
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    value = validate.parse(name, text)
+    if value >= 0 and value.is_integer():
+        return int(value)
+    raise validate.invalid_value(name, text, "a whole number, 0 or more", "give for example 10")
+
+
+def _same(_: str, text: Any) -> Any:
+    return text
+
+
+def _path(_: str, text: str) -> Path:
+    return Path(text)
+
+
+def _listed(read: Callable[[str, str], Any]) -> Callable[[str, str], list[Any]]:
+    return lambda name, text: [read(name, each.strip()) for each in text.split(",")]
+
+
+def _column(_: str, text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a text is read, and what stands for it in a help text; a flag has no text."""
+
+    metavar: str
+    read: Callable[[str, Any], Any]
+    type: type = str
+
+
+NUMBER = Kind("NUMBER", validate.parse)
+NUMBERS = Kind("NUMBER,…", _listed(validate.parse))
+WHOLE = Kind("N", whole)
+TEXT = Kind("NAME", _same)
+TEXTS = Kind("NAME,…", _listed(_same))
+INDEXES = Kind("COLUMN,…", _listed(_column))
+REPEATED = Kind("COLUMN", _same, list[str])  # a column's name may have a comma
+FILE, FOLDER, PLACE = (Kind(metavar, _path) for metavar in ("FILE", "FOLDER", "PATH"))
+NAMED_FILE, NAMED_FOLDER = Kind("FILE", _same), Kind("FOLDER", _same)  # kept in a run
+FLAG = Kind("", _same, bool)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One word of the interface; `--name-with-dashes` on the command line.
+
+    The table is the one in which it stands in a file. A default is shown, and belongs to the
+    configuration. `note` is what one command adds to the help.
+    """
+
+    name: str
+    help: str
+    kind: Kind = NUMBER
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    table: str = ""
+    note: str = ""
+    required: bool = False
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name.replace('_', '-')}"
+
+    def here(self, default: Any = None, **other: Any) -> Option:
+        """The option as one command has it: its default, choices or note."""
+        return replace(self, default=self.default if default is None else default, **other)
+
+    def read(self, text: Any) -> Any:
+        return self.kind.read(self.name, text)
+
+    def line(self) -> str:
+        """What `--help` says, with choices, default and note.
+
+        >>> Option("sampling", "How", default="poisson", choices=("poisson", "full")).line()
+        'How: poisson or full [poisson].'
+        """
+        words = f": {_either(self.choices)}" if self.choices else ""
+        usual = "" if self.default in (None, ()) else f" [{_shown(self.default)}]"
+        return f"{self.help}{words}{usual}." + (f" {self.note}" if self.note else "")
+
+
+def _either(choices: tuple[str, ...]) -> str:
+    *most, last = choices
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return ", ".join(map(_shown, value))
+    return value if isinstance(value, str) else f"{value:g}".replace("1e-05", "1e-5")
+
+
+def takes(*options: Option, annotate: Callable[[Option], Any]) -> Callable[[Function], Function]:
+    """Give a function that takes keywords the signature that Typer or FastAPI reads.
+
+    Its own positional parameters come first, then the options. Those that were not given, and flags
+    that are off, are left out of its keywords.
+    """
+
+    def add(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*values: Any, **given: Any) -> Any:
+            left_out = [name for name, each in given.items() if each is None or each is False]
+            return function(*values, **{n: given[n] for n in given if n not in left_out})
+
+        own = inspect.signature(function, eval_str=True).parameters.values()
+        before = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        added = [_parameter(option, annotate(option)) for option in options]
+        call.__dict__["__signature__"] = inspect.Signature([*before, *added])
+        call.__annotations__ = {each.name: each.annotation for each in (*before, *added)}
+        call.__dict__["options"] = options
+        return call  # type: ignore[return-value]
+
+    return add
+
+
+def _parameter(option: Option, about: Any) -> inspect.Parameter:
+    kind, kept = inspect.Parameter.KEYWORD_ONLY, option.kind.type
+    if kept is bool:
+        return inspect.Parameter(
+            option.name, kind, default=False, annotation=Annotated[bool, about]
+        )
+    of: Any = Annotated[kept if option.required else kept | None, about]
+    default = inspect.Parameter.empty if option.required else None
+    return inspect.Parameter(option.name, kind, default=default, annotation=of)
+
+
+def read(options: Iterable[Option], texts: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of those options that were given."""
+    return {each.name: each.read(texts[each.name]) for each in options if each.name in texts}
+
+
+def configured(option: Option, default: Any = None, check: Any = None, **more: Any) -> Any:
+    """A field of a configuration that is an option, too; its class is `Checked`."""
+    checked = {} if check is None else {"check": check}
+    return field(default=default, metadata={"option": option, **checked}, **more)
+
+
+def options_of(configuration: type) -> tuple[Option, ...]:
+    """The fields of a configuration that are options, with its defaults."""
+    named = (each for each in fields(configuration) if "option" in each.metadata)
+    return tuple(each.metadata["option"].here(each.default) for each in named)
+
+
+# Errors -------------------------------------------------------------------------------------------
+
+
+def nearest(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """The remedy for a name that nothing goes by."""
+    names = [*known]
+    near = difflib.get_close_matches(name, names, 1)
+    return f"did you mean {near[0]}?" if near else otherwise or f"known are {', '.join(names)}."
+
+
+def check_names(name: str, given: Any, known: Iterable[str] | None = None) -> None:
+    """Refuse what is no table, and what is not known, with the name that was likely meant."""
+    if not isinstance(given, Mapping):  # a file may hold anything
+        remedy = "give names and values"
+        raise validate.invalid_value(name, given, "a table of names and values", remedy)
+    known = tuple(given if known is None else known)
+    for one in given:
+        if one not in known:
+            words = f"{name} must be known names, but it is {one!r}: {nearest(one, known)}"
+            raise validate.InputError(words)
+
+
+def as_typed(sentence: str, names: Iterable[str]) -> str:
+    """A sentence of an error with the names of options as they are typed.
+
+    >>> as_typed("prior must be below 1, but it is 2: give prior=0.1.", ["prior"])
+    '--prior must be below 1, but it is 2: give --prior 0.1.'
+    """
+    flags = {name: f"--{name.replace('_', '-')}" for name in names}
+    subject, must, rest = sentence.partition(" must ")
+    if not must:
+        subject, rest = "", sentence
+    if subject in flags:
+        subject = flags[subject]
+    elif subject.startswith("Exactly one of "):
+        subject = re.sub(r"\w+", lambda word: flags.get(word[0], word[0]), subject)
+    value = r"(\w+)=([\"']?)([-\w.,]*\w)\2"
+    rest = re.sub(value, lambda w: f"{flags[w[1]]} {w[3]}" if w[1] in flags else w[0], rest)
+    long_name = r"(?<![-\w'])[a-z]+_[a-z_]+(?![\w'=])"  # no word of a sentence has a line in it
+    rest = re.sub(long_name, lambda word: flags.get(word[0], word[0]), rest)
+    return f"{subject}{must}{rest}"

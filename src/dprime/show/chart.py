@@ -1,0 +1,178 @@
+"""One type of chart: series of numbers over two axes, with a title that states the finding.
+
+    curves, records ──► show.charts ──► Chart ──┬──► rows(): one table, and a text alternative
+                                                └──► spec(): Vega-Lite ──► SVG, PNG
+
+The numbers need NumPy only; vl-convert is imported when something is drawn.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, final
+
+from dprime import validate
+from dprime.show import vega, wording
+from dprime.show.series import Axis, Series
+from dprime.show.theme import Theme
+from dprime.show.vega import TABLE
+
+Row = dict[str, float | str | None]
+"""One line of a chart's table: numbers and words."""
+
+FORMATS = ("svg", "png", "json")
+
+TITLE_WIDTH = 66
+"""Letters in a line of a title."""
+
+NO_BREAK = "\u00a0"
+
+
+@final
+@dataclass(frozen=True)
+class Chart:
+    """Series over two axes.
+
+    A page takes the specification once, without rows, and puts in the rows of other charts by the
+    same function. Such functions give the same series whatever the numbers are; one without points
+    is not drawn.
+
+    Attributes:
+        name: of files and addresses, such as "trade-off".
+        title: the finding, in one sentence.
+        about: what it shows, for somebody who does not see the drawing.
+        x: the axis across.
+        y: the other one.
+        series: in the order of the key; the first one stands in front.
+        horizontal: whether `x` goes up instead, for names that need room.
+        height: of the plot, or of each panel, in pixels; None takes the usual one.
+
+    >>> from dprime.show.theme import CERTIFIED
+    >>> line = Series("limit", CERTIFIED, (0, 1), (0.5, 1.0))
+    >>> chart = Chart("a", "It rises.", "A line.", Axis("x", "x"), Axis("y", "y"), (line,))
+    >>> chart.rows()
+    [{'series': 'limit', 'x': 0, 'y': 0.5}, {'series': 'limit', 'x': 1, 'y': 1.0}]
+    """
+
+    name: str
+    title: str
+    about: str
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+    horizontal: bool = False
+    height: int | None = None
+
+    def rows(self) -> list[Row]:
+        """Everything that is drawn, as one table; finite numbers and words only."""
+        return [row for each in self.series for row in self._rows(each)]
+
+    @property
+    def text(self) -> str:
+        """The text alternative: what it shows, and readings of its series."""
+        return " ".join([self.about, *(self._spoken(each) for each in self.series if each.says)])
+
+    def _spoken(self, series: Series) -> str:
+        """Some points of a series in words."""
+        name = f"{series.panel}, {series.name}" if series.panel else series.name
+        told = []
+        for place in series.places:
+            side = "" if series.says == "about" else series.says
+            y = f"{series.says} {self.y.say(series.y[place], side)}"
+            low, high = (ends[place] if ends else None for ends in (series.low, series.high))
+            if low is not None and high is not None:
+                y += f" ({self.y.say(low, 'at least')} to {self.y.say(high, 'at most')})"
+            x = self.x.say(series.x[place])
+            words = f" ({series.words[place]})" if series.words and series.words[place] else ""
+            told.append(f"{x}{words}: {y}")
+        return f"{wording.sentence(name)}: {'; '.join(told) or 'none'}."
+
+    def table(self) -> list[Row]:
+        """The numbers alone, for people who would rather read them."""
+        return [
+            {name: value for name, value in row.items() if name not in ("words", "side")}
+            for each in self.series
+            if each.kind != "words"
+            for row in self._rows(each)
+        ]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a row that not every chart has."""
+        parts = ("panel", "low", "high")
+        named = [part for part in parts if any(getattr(each, part) for each in self.series)]
+        words = any(each.words is not None for each in self.series)
+        return (*named, "words", "side") if words else tuple(named)
+
+    def _rows(self, series: Series) -> Iterator[Row]:
+        for place, x in enumerate(series.x):
+            row: Row = {"series": series.name, self.x.field: x}
+            row[self.y.field] = series.y[place] if series.y else None
+            for name in self.columns:
+                value = getattr(series, name)
+                alone = isinstance(value, str)
+                row[name] = value if alone else value[place] if value else None
+            yield row
+
+    def spec(
+        self, theme: Theme = "light", *, width: float | None = None, empty: bool = False
+    ) -> dict[str, Any]:
+        """The Vega-Lite specification.
+
+        Args:
+            theme: "light" or "dark".
+            width: of the whole drawing, in pixels; None takes the usual one.
+            empty: whether it is for a page: without rows and words of its own, and as wide as the
+                element that holds it.
+        """
+        drawing = vega.Drawing(self.x, self.y, self.series, theme, self.horizontal, self.height)
+        drawn = drawing.spec(vega.NARROW if empty else width)
+        if empty:
+            return drawn | {"width": "container", "datasets": {TABLE: []}}
+        words = {"title": wrapped(self.title), "description": self.text}
+        return drawn | words | {"datasets": {TABLE: self.rows()}}
+
+    def svg(self, theme: Theme = "light") -> str:
+        """The drawing as SVG, without a browser; one image with a title and a description."""
+        head, _, rest = vega.svg(self.spec(theme)).partition(">")
+        words = f"<title>{escape(self.title)}</title><desc>{escape(self.text)}</desc>"
+        return f'{head} role="img">{words}{rest}'
+
+    def png(self, theme: Theme = "light", scale: float = 2.0) -> bytes:
+        """The drawing as PNG, without a browser."""
+        return vega.png(self.spec(theme), scale)
+
+    def save(self, path: str | Path, theme: Theme = "light") -> Path:
+        """Write the drawing as .svg or .png, or its specification as .json."""
+        place = Path(path)
+        kind = place.suffix.removeprefix(".")
+        if kind not in FORMATS:
+            remedy = f"end it in .{', .'.join(FORMATS)}"
+            raise validate.invalid_value("path", str(path), "the name of a picture", remedy)
+        if kind == "png":
+            place.write_bytes(self.png(theme))
+        elif kind == "svg":
+            place.write_text(self.svg(theme), encoding="utf-8")
+        else:
+            place.write_text(json.dumps(self.spec(theme), indent=1), encoding="utf-8")
+        return place
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        """In a notebook: the drawing, and its text alternative."""
+        return {"image/svg+xml": self.svg(), "text/plain": f"{self.title}\n{self.text}"}
+
+
+def wrapped(title: str) -> list[str]:
+    """The lines of a title; a number keeps its name and its unit.
+
+    >>> [len(line) for line in wrapped("Nobody finds more than 4.03 % of the members. " * 2)]
+    [63, 27]
+    """
+    kept = title.replace(" %", f"{NO_BREAK}%").replace(" = ", f"{NO_BREAK}={NO_BREAK}")
+    kept = kept.replace("′ ", f"′{NO_BREAK}")
+    return textwrap.wrap(kept, TITLE_WIDTH)

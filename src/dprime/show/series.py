@@ -1,0 +1,119 @@
+"""What a chart is made of: axes, and series of numbers that are drawn alike."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, final
+
+from dprime import validate
+from dprime.show import wording
+from dprime.show.theme import Pencil
+
+Kind = Literal["line", "joined", "points", "area", "contour", "rule", "words"]
+
+
+@final
+@dataclass(frozen=True)
+class Axis:
+    """An axis.
+
+    Attributes:
+        field: the column of the table.
+        title: with the unit.
+        percent: whether the numbers are shares, shown in percent.
+        unit: what stands behind each number of shares.
+        log: whether the axis is logarithmic.
+        domain: its ends; None takes them from the rows.
+        zero: whether an axis that is not logarithmic begins at 0 where no domain is given.
+        whole: whether ticks stand at whole numbers only.
+        ticks: where ticks stand; none leaves that to the width.
+        names: those that stand in the column instead of numbers, in their order.
+    """
+
+    field: str
+    title: str
+    percent: bool = False
+    unit: str = " %"
+    log: bool = False
+    domain: tuple[float, float] | None = None
+    zero: bool = True
+    whole: bool = False
+    ticks: tuple[float, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def say(self, value: float | str, side: Literal["", "at most", "at least"] = "") -> str:
+        """A number of this axis in words: "at most" rounds it up, "at least" down.
+
+        >>> Axis("x", "x", percent=True).say(-0.12345, "at least"), Axis("x", "x").say(2.0)
+        ('-12.4 %', '2')
+        """
+        if isinstance(value, str):
+            return value
+        if side:
+            scaled = 100 * value if self.percent else value
+            shown = wording.up(scaled) if side == "at most" else wording.down(scaled)
+            return f"{shown} %" if self.percent else shown
+        return wording.percent(value) if self.percent else wording.near(value, 4)
+
+
+@final
+@dataclass(frozen=True)
+class Series:
+    """Numbers that are drawn alike.
+
+    Attributes:
+        name: in the key and in the table.
+        pencil: what it looks like.
+        x: where its points stand across.
+        y: how high; none for a rule that goes from the bottom to the top.
+        kind: a "line", points that are "joined" or alone ("points"), an "area" between `y` and
+            `low` (0 where there is none), the same with a line at its upper edge ("contour"), a
+            "rule" across the whole chart, or only "words".
+        low: lower ends of intervals, None where one is not known; a line shows them as an area,
+            points show them as bars.
+        high: upper ends.
+        step: to which side of a point its height holds; None draws straight lines between points.
+        words: what stands beside each point; None where the series never has words.
+        side: where the words stand, one of `vega.SIDES`; one for all points, or one each.
+        aside: pixels by which it is moved along `x`, off others with the same x.
+        panel: the panel that shows it, where there are several.
+        key: whether it has an entry in the key.
+        says: what its numbers are, "at most", "at least" or "about", if the text alternative shall
+            read them: ceilings are rounded up, floors down.
+        aloud: where it reads them, at the next point each; none reads some evenly.
+    """
+
+    name: str
+    pencil: Pencil
+    x: Sequence[float | str]
+    y: Sequence[float] = ()
+    kind: Kind = "line"
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+    step: Literal["before", "after"] | None = None
+    words: Sequence[str] | None = None
+    side: str | Sequence[str] = "above"
+    aside: float = 0
+    panel: str = ""
+    key: bool = True
+    says: Literal["", "at most", "at least", "about"] = ""
+    aloud: Sequence[float] = ()
+
+    @property
+    def places(self) -> list[int]:
+        """Of the points that the text alternative reads."""
+        if not self.aloud:
+            return wording.some_of(len(self.x))
+        across = [float(x) for x in self.x]
+        found = {bisect_left(across, x * (1 - 1e-9)) for x in self.aloud}
+        return sorted(place for place in found if place < len(across))
+
+    def __post_init__(self) -> None:
+        for column in (self.y, self.low, self.high, self.words):
+            if column and len(column) != len(self.x):
+                raise validate.invalid_input(
+                    f"series {self.name}", f"{len(self.x)} and {len(column)} entries",
+                    "columns of one length", "give one number for each point",
+                )  # fmt: skip

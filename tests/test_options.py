@@ -1,0 +1,175 @@
+"""One declaration of options: commands, files and the page take every word from it."""
+
+import dataclasses
+import inspect
+
+import pytest
+
+from dprime import mechanisms, options, solve
+from dprime.audit import plan_request, planner, words
+from dprime.audit.config import AuditConfig, usual_options
+from dprime.audit.plan_request import ASKED
+from dprime.cli.commands import COMMANDS, imported
+from dprime.consequences import consequences
+from dprime.membership import requests
+from dprime.membership.config import InferenceConfig, Recipe
+from dprime.membership.pool_files import sample
+from dprime.metrics import CONDITIONS, TARGETS
+from dprime.option import FLAG, Option, as_typed, check_names, options_of, read, takes, whole
+from dprime.options import DECLARED
+from dprime.request import ADDRESS, GOALS
+from dprime.runs import backends
+from dprime.web.app import create_app
+from refusals import refuses
+
+
+def of(name):
+    """The options of a command."""
+    return getattr(imported(name).callback, "options", ())
+
+
+USED = {option.name for name in COMMANDS for option in of(name)}
+SAME = ("name", "help", "kind", "table")
+
+
+def is_declared(option):
+    declared = DECLARED[option.name]
+    return all(getattr(option, each) == getattr(declared, each) for each in SAME)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_of_a_command_is_declared(name):
+    command, taken = imported(name), of(name)
+    assert all(map(is_declared, taken))
+    shown = [each for each in command.params if each.param_type_name == "option"]
+    assert [(each.name, each.opts, each.metavar) for each in shown] == [
+        (option.name, [option.flag], option.kind.metavar) for option in taken
+    ]
+    assert [each.is_flag for each in shown] == [option.kind is FLAG for option in taken]
+
+
+def test_no_option_is_declared_for_nothing():
+    assert {*DECLARED} == USED
+
+
+def test_the_words_of_files_are_declared():
+    assert all(is_declared(word.option) for word in words.WORDS.values())
+    fields = {each.name for each in dataclasses.fields(AuditConfig)}
+    listed = {name for name, word in words.WORDS.items() if not word.option.table}
+    assert listed - {"metric"} <= fields  # the metric and its conditions are the criterion
+    for configuration in (Recipe, InferenceConfig, requests.FrontierRequest):
+        taken = options_of(configuration)
+        assert all(map(is_declared, taken))
+        named = {each.name for each in dataclasses.fields(configuration)}
+        assert {option.name for option in taken} <= named
+
+
+def test_the_parameters_of_the_page_are_declared(tmp_path):
+    paths = create_app(tmp_path).openapi()["paths"]
+    for route, others in (
+        ("/api/risk", {"over", "figures"}),
+        ("/api/choose", {"target", "value", "free", "over", "figures"}),
+    ):
+        found = {each["name"]: each for each in paths[route]["get"]["parameters"]}
+        assert {*found} - others == {option.name for option in ADDRESS}
+        for option in ADDRESS:
+            assert found[option.name]["description"] == option.line()
+            assert found[option.name]["description"].startswith(DECLARED[option.name].help)
+
+
+def test_metrics_have_their_options():
+    assert all(map(is_declared, (*CONDITIONS, *GOALS)))
+    assert [option.name for option in GOALS] == [*TARGETS]
+    assert not {option.name for option in CONDITIONS} & {*TARGETS}  # a word has one meaning
+
+
+@pytest.mark.parametrize(
+    ("function", "others"),
+    [
+        (consequences, {"mechanism"}),
+        (planner.plan, {"claim", "criterion"}),
+        (sample, {"pool", "out"}),
+        (solve.choose, {"mechanism", "target"}),
+        (backends.backend_named, {"name"}),
+    ],
+)
+def test_python_has_the_same_words(function, others):
+    assert {*inspect.signature(function).parameters} - others <= {*DECLARED}
+
+
+def test_choices_and_defaults_are_those_of_what_is_called():
+    assert {*options.ADJACENCY.choices} == {*mechanisms.ADJACENCIES}
+    assert options.BACKEND.choices == tuple(backends.BACKENDS)
+    sampling = inspect.signature(mechanisms.DPSGD).parameters["sampling"]
+    assert options.SAMPLING.default == sampling.default
+    planned = {each.name: each.default for each in ASKED}
+    for name, each in inspect.signature(planner.plan).parameters.items():
+        if planned.get(name) is not None:
+            assert planned[name] == each.default
+    assert (
+        tuple(words.WORDS[n].option for n in ("fpr", "prior", "min_tpr")) == plan_request.CONDITIONS
+    )
+    usual = {option.name: option.default for option in usual_options()}
+    config = AuditConfig.from_words(claim={"epsilon": 4.0}, trials=2, seed=1)
+    for name, default in usual.items():
+        if default is not None and hasattr(config, name) and name != "trials":
+            assert getattr(config, name) == default
+        if default is not None and name in config.training:
+            assert config.training[name] == default
+
+
+def test_a_function_takes_what_was_given():
+    def called(place, *, own=1, **given):
+        return place, own, given
+
+    taken = takes(options.FPR, options.JSON, annotate=lambda option: option.help)(called)
+    names = [*inspect.signature(taken).parameters]
+    assert names == ["place", "own", "fpr", "json"]
+    assert taken("here", fpr="0", json=False) == ("here", 1, {"fpr": "0"})
+    assert read([options.FPR, options.DELTA], {"fpr": "1/4"}) == {"fpr": 0.25}
+    assert options.LEARNING_RATES.read("0.3, 1") == [0.3, 1.0]
+    assert options.COLUMNS.read("age, 3") == ["age", 3]
+    assert whole("seed", str(2**70 + 1)) == 2**70 + 1
+
+
+def test_a_line_says_choices_default_and_note():
+    one = Option("a_b", "What", choices=("x",))
+    assert (one.flag, one.line()) == ("--a-b", "What: x.")
+    assert one.here(1e-5, note="More.").line() == "What: x [1e-5]. More."
+    assert one.here((1.0, 0.5), choices=("x", "y")).line() == "What: x or y [1, 0.5]."
+
+
+NAMES = ["steps", "min_tpr", "advantage", "tpr"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "typed"),
+    [
+        ("steps must be 1, but it is 2.", "--steps must be 1, but it is 2."),
+        ("Exactly one of tpr, other must be given.", "Exactly one of --tpr, other must be given."),
+        ("x must be left out: more steps, min_tpr.", "x must be left out: more steps, --min-tpr."),
+        ("x must be 'min_tpr'.", "x must be 'min_tpr'."),  # what the user typed
+        ("x must be y: give advantage=0.1.", "x must be y: give --advantage 0.1."),
+        ('x must be y: give advantage="a-b".', "x must be y: give --advantage a-b."),
+        ("No rule: see min_tpr.", "No rule: see --min-tpr."),
+        ("other=1 and not_known stay.", "other=1 and not_known stay."),
+    ],
+)
+def test_errors_name_options_as_they_are_typed(sentence, typed):
+    assert as_typed(sentence, NAMES) == typed
+
+
+def test_the_nearest_name_is_suggested():
+    with pytest.raises(ValueError, match="but it is 'setps': did you mean steps"):
+        check_names("training", {"setps": 3}, NAMES)
+    with pytest.raises(ValueError, match="but it is 'qq': known are steps, min_tpr"):
+        check_names("training", {"qq": 3}, NAMES)
+
+
+test_what_is_refused = refuses(
+    {
+        "training be a table of names": lambda: check_names("training", 3, NAMES),
+        "steps be a whole number": lambda: options.STEPS.read("1.5"),
+        "steps be a number": lambda: options.STEPS.read("many"),
+    }
+)
