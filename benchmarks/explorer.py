@@ -3,8 +3,8 @@
 Claim: docs/explorer.md. Each moves a slider once a second for a minute, and walks at random: one
 slider of the page goes one to three positions up or down, or the adjacency changes. One user in
 five has the page choose a parameter, and moves the target too. A move asks for what the page asks
-for: all numbers and every figure. The server is a process of its own with its usual workers. Little
-more than the setting that the page begins with is known when the clock starts.
+for: all numbers, then every chart that changed. The server is a process of its own with its usual
+workers. Little more than the setting that the page begins with is known when the clock starts.
 """
 
 from __future__ import annotations
@@ -14,18 +14,23 @@ import os
 import random
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import httpx
 
 from benchmarks.timing import Found, explorer, spread_ms
-from dprime.web.options import GOALS, OVER, SLIDERS
+from dprime.request import MECHANISM
+from dprime.web.options import SLIDERS, TARGET_SLIDERS
 
-FIGURES = "trade-off,risk,precision,bayes-security"
+CHARTS = "trade-off,risk,precision,bayes-security"
 """What the page shows beside the numbers."""
+
+SHOWN = ("noise_multiplier", "sample_rate", "steps", "group_size", "prior", "fpr", "delta")
+"""What charts are asked for at, beside the adjacency."""
 
 ADJACENCIES = ("add-remove", "replace")
 USERS, SECONDS, SEED = 50, 60, 1
@@ -36,16 +41,19 @@ LONGEST = 30.0
 """Seconds after which an answer is lost."""
 
 
-def walk(rng: random.Random) -> Iterator[str]:
+Query = dict[str, str]
+
+
+def walk(rng: random.Random) -> Iterator[Query]:
     """What the page of somebody asks, move after move."""
     positions = {name: slider.positions for name, slider in SLIDERS.items()}
     places = {name: slider.positions.index(slider.default) for name, slider in SLIDERS.items()}
     choosing, adjacency = {}, "add-remove"
     if rng.random() < CHOOSING:
-        target, free = rng.choice(list(GOALS)), rng.choice(OVER)
+        target, free = rng.choice(list(TARGET_SLIDERS)), rng.choice(MECHANISM)
         choosing = {"target": target, "free": free}  # the page sets the free slider itself
-        positions["value"] = GOALS[target].positions
-        places["value"] = positions["value"].index(GOALS[target].default)
+        positions["value"] = TARGET_SLIDERS[target].positions
+        places["value"] = positions["value"].index(TARGET_SLIDERS[target].default)
     movable = [name for name in (*places, "adjacency") if name != choosing.get("free")]
     while True:
         name = rng.choice(movable)
@@ -58,8 +66,16 @@ def walk(rng: random.Random) -> Iterator[str]:
             places["group_size"] = 0
         query = {each: str(positions[each][place]) for each, place in places.items()}
         query.pop(choosing.get("free", ""), None)
-        query |= {"adjacency": adjacency, "over": OVER[0], "figures": FIGURES, **choosing}
-        yield f"/api/{'choose' if choosing else 'risk'}?{urlencode(query)}"
+        yield query | {"adjacency": adjacency, **choosing}
+
+
+def charts_of(query: Query, chosen: Mapping[str, Any] | None = None) -> str:
+    """The address of the charts of a setting."""
+    shown = {name: query[name] for name in SHOWN if name in query}
+    shown |= {"adjacency": query["adjacency"], "charts": CHARTS}
+    if chosen is not None:
+        shown[chosen["name"]] = str(chosen["value"])
+    return f"/api/charts?{urlencode(shown)}"
 
 
 @dataclass
@@ -69,23 +85,36 @@ class Heard:
     seconds: dict[str, list[float]] = field(default_factory=dict)
     lost: Counter[str] = field(default_factory=Counter)
 
-    async def ask(self, client: httpx.AsyncClient, address: str) -> None:
-        """A move, to its answer."""
-        start = time.perf_counter()
+    async def ask(self, client: httpx.AsyncClient, query: Query, drawn: str) -> str:
+        """A move, to its numbers and its charts; those that no move changes stay as drawn.
+
+        Both are asked for at once; after a choice, charts of what was chosen.
+        """
+        start, kind = time.perf_counter(), "choose" if "target" in query else "risk"
+        asked, charts = client.get(f"/api/{kind}?{urlencode(query)}"), drawn
         try:
-            answer = await client.get(address)
+            if kind == "risk" and (charts := charts_of(query)) != drawn:
+                coming = asyncio.ensure_future(client.get(charts))
+                answer, numbers = await asked, time.perf_counter() - start
+                answer = await coming
+            else:
+                answer, numbers = await asked, time.perf_counter() - start
+                if kind == "choose" and answer.status_code == 200:
+                    charts = charts_of(query, answer.json()["chosen"])
+                    answer = await client.get(charts) if charts != drawn else answer
         except httpx.HTTPError as error:
             self.lost[type(error).__name__] += 1
-            return
+            return drawn
         if answer.status_code == 200 or _impossible(answer):
-            kind = address.partition("?")[0].removeprefix("/api/")
             self.seconds.setdefault(kind, []).append(time.perf_counter() - start)
+            self.seconds.setdefault("numbers", []).append(numbers)
         else:
             self.lost[f"{answer.status_code} {answer.text[:200]}"] += 1
+        return charts
 
     def told(self) -> Found:
         """The times of all, and of each kind."""
-        every = [s for times in self.seconds.values() for s in times]
+        every = [s for kind, times in self.seconds.items() if kind != "numbers" for s in times]
         lost = {"lost": self.lost.total(), "lost_because": dict(self.lost)}
         kinds = {
             kind: {"answers": len(times), **spread_ms(times)}
@@ -121,11 +150,11 @@ async def _played(address: str, heard: Heard, users: int, moves: int) -> None:
 
 async def _play(client: httpx.AsyncClient, heard: Heard, rng: random.Random, moves: int) -> None:
     """One move a second; the next one waits where an answer takes longer."""
-    addresses = walk(rng)
+    queries, drawn = walk(rng), ""
     begin = time.perf_counter() + rng.random()
     for number in range(moves):
         await asyncio.sleep(max(0.0, begin + number - time.perf_counter()))
-        await heard.ask(client, next(addresses))
+        drawn = await heard.ask(client, next(queries), drawn)
 
 
 async def _awake(client: httpx.AsyncClient) -> None:

@@ -180,5 +180,8 @@ OTHERS = {
     "old": _old,
 }
 
+SIX = ("stands", "broken", "di", "local", "evil", "objected-above")
+"""Not refuted, refuted, with beliefs, not DP, of Python and with hostile names, not counted."""
+
 CONCLUDED = (*NAMED, *[name for name in OTHERS if name not in ("unfinished", "old")])
 """Every run that has an answer."""

@@ -98,7 +98,7 @@ def test_rows_of_a_run_that_was_cut_off_are_kept(tmp_path):
 
 def test_a_call_that_fails_is_an_outcome():
     def fails():
-        raise ValueError("no /tmp/folder/file\nsecond")
+        raise ValueError("no /srv/folder/file\nsecond")
 
     outcome = timing.attempt(fails, dict, limit_s=5)
     assert outcome.status == "failed: ValueError: no file"

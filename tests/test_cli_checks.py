@@ -5,12 +5,24 @@ from pathlib import Path
 
 import pytest
 
+from check.usual import SCRIPTS, USUAL, changed
 from dprime.check import check
 
-SCRIPTS = Path(__file__).parent / "check" / "scripts"
 GOOD = str(SCRIPTS / "good" / "gan.py")
-BAD = str(SCRIPTS / "bad" / "dp102_old_loader.py")
-NOTE = str(SCRIPTS / "bad" / "dp703_not_secure.py")
+BAD, NOTE, DELTA = "loader.py", "secure.py", "delta.py"
+
+
+@pytest.fixture(autouse=True)
+def written(call):
+    """The usual script with one mistake each, in the folder that commands are called in."""
+    budget = "\nengine.get_epsilon(delta=1e-4)\n"
+    texts = {
+        BAD: changed("optimizer, loader =", "optimizer, private_loader ="),
+        NOTE: changed("secure_mode=True", "secure_mode=False"),
+        DELTA: USUAL + budget,
+    }
+    for name, text in texts.items():
+        Path(name).write_text(text)
 
 
 def test_a_finding_is_shown_with_its_line_reason_and_remedy(call):
@@ -63,9 +75,8 @@ def test_what_is_set_aside_is_said(call, tmp_path):
 
 
 def test_options_reach_the_check(call, tmp_path):
-    delta = SCRIPTS / "bad" / "dp501_delta.py"
-    assert call("check", delta).code == 1
-    assert call("check", delta, "--dataset-size", "10").code == 0
+    assert call("check", DELTA).code == 1
+    assert call("check", DELTA, "--dataset-size", "10").code == 0
     run = '{"noise_multiplier": 1.0, "batch_size": 10, "epochs": 1}'
     (tmp_path / "run.json").write_text(run)
     code, out, _ = call("check run.json --dataset-size 1000 --delta 1/10000")

@@ -11,7 +11,7 @@ import pytest
 from audited import run
 from commands import refused
 from dprime.audit import record_of
-from dprime.show import SCHEMA, card, figures_of, pdf, report_html, words
+from dprime.show import SCHEMA, card, charts_of, pdf, report_html, words
 from dprime.show.compared import compared
 
 needs_chromium = pytest.mark.skipif(
@@ -47,7 +47,7 @@ def test_a_report_lies_beside_the_run(report, here):
 
 def test_everything_at_once_and_again(report, here):
     record, *others = (record_of(run(name)) for name in ("stands", "gradient", "api"))
-    charts = {f"{figure.name}.svg" for figure in figures_of(record, others)}
+    charts = {f"{chart.name}.svg" for chart in charts_of(compared(record, others))}
     for _ in range(2):
         code, out, err = report(
             "stands.run", "--out", "new/page.html", "--charts", "new/charts", "--card",
@@ -70,7 +70,7 @@ def test_pictures_without_a_browser(report, here, monkeypatch):
     code, _, err = report("stands.run", "--charts", "charts", "--format", "png")
     assert (code, err) == (0, "")
     made = [path.read_bytes()[:4] for path in (here / "charts").iterdir()]
-    assert made == [b"\x89PNG"] * len(figures_of(record_of(run("stands"))))
+    assert made == [b"\x89PNG"] * len(charts_of(record_of(run("stands"))))
 
 
 def test_json_is_the_card(report, here):

@@ -19,11 +19,12 @@ from dprime.request import (
     risk_request,
     training_request,
 )
-from dprime.web.answers import Answers
-from dprime.web.options import GOALS, SLIDERS
+from dprime.web.options import SLIDERS, TARGET_SLIDERS
+from dprime.web.service import ExplorerService
 
-SAME = ("mechanism", "adjacency", "group_size", "metrics")
-ANSWERS = Answers()
+WORDS = ("title", "shown", "sentence")
+"""What a page has of each metric beside what a command prints."""
+ANSWERS = ExplorerService()
 BASE = {"noise_multiplier": "1.1", "sample_rate": "256/60000", "steps": "14062"}
 EVERYTHING = {
     **BASE, "adjacency": "add-remove", "group_size": "2", "prior": "0.2", "belief_level": "0.8",
@@ -50,7 +51,16 @@ def answered(ask, *values):
         found = ask(*values)
     except ValueError as error:
         return as_typed(str(error), DECLARED)
-    return {name: found[name] for name in SAME}
+    return as_printed(found)
+
+
+def as_printed(found):
+    metrics = {
+        name: {part: value for part, value in metric.items() if part not in WORDS}
+        for name, metric in found.metrics.items()
+    }
+    told = {name: getattr(found, name) for name in ("mechanism", "adjacency", "group_size")}
+    return {**told, "metrics": metrics}
 
 
 def positions(*names):
@@ -83,11 +93,12 @@ def test_risks_equal_those_of_the_command(mechanism, conditions):
     mechanism=MECHANISMS,
     conditions=CONDITIONS,
     free=st.sampled_from([*BASE]),
-    target=st.sampled_from(list(GOALS)),
+    target=st.sampled_from(list(TARGET_SLIDERS)),
     data=st.data(),
 )
 def test_choices_equal_those_of_the_command(mechanism, conditions, free, target, data):
-    value = str(data.draw(st.sampled_from(list(GOALS[target].positions))))
+    """The command calls the belief asked about its level: a belief is one of its targets."""
+    value = str(data.draw(st.sampled_from(list(TARGET_SLIDERS[target].positions))))
     texts = {**mechanism, "delta": "1e-5", "prior": "0.1", **conditions}
     del texts[free]
     expected = printed([*words_of("choose", texts), f"--{target.replace('_', '-')}", value])
@@ -98,18 +109,18 @@ def test_the_command_beside_an_answer_repeats_it():
     found = [ANSWERS.risk(EVERYTHING)]
     for target, value in (("tpr", "0.05"), ("belief", "0.9"), ("success", "0.85")):
         found.append(ANSWERS.choose(EVERYTHING, target, value, "noise_multiplier"))
-        assert "--noise-multiplier" not in found[-1]["command"]
+        assert "--noise-multiplier" not in found[-1].command
     for each in found:
-        assert printed(shlex.split(each["command"])[1:]) == {name: each[name] for name in SAME}
+        assert printed(shlex.split(each.command)[1:]) == as_printed(each)
 
 
 @pytest.mark.parametrize("free", BASE)
 def test_the_chosen_number_may_be_typed_in_again(free):
     texts = {"noise_multiplier": "1.3", "sample_rate": "0.01", "steps": "3000"}
-    found = ANSWERS.choose(texts, "advantage", "0.15", free)["chosen"]
-    assert found["name"] == free
-    typed = {**texts, free: found["shown"].replace(",", "")}
-    assert ANSWERS.risk(typed)["metrics"]["advantage"]["value"] <= 0.15
+    found = ANSWERS.choose(texts, "advantage", "0.15", free).chosen
+    assert found.name == free
+    typed = {**texts, free: found.shown.replace(",", "")}
+    assert ANSWERS.risk(typed).metrics["advantage"]["value"] <= 0.15
     asked = ("advantage", "0.1", free)  # what is given for the free parameter does not matter
     assert choose_options(texts, *asked) == choose_options({**texts, free: "7"}, *asked)
 
@@ -148,7 +159,7 @@ def test_a_target_takes_only_its_own_conditions():
     }  # fmt: skip
     for target, own in expected.items():
         assert dict(choose_request({**given, target: "0.5"}).target) == {target: 0.5, **own}
-    assert set(ADDRESS_TARGETS) == set(GOALS)
+    assert set(ADDRESS_TARGETS) == set(TARGET_SLIDERS)
 
 
 def test_what_the_remedy_names():

@@ -23,7 +23,7 @@ from dprime.metrics import risk_profile
 from dprime.monitor import summary
 from dprime.show import card, card_markdown, report_html
 from dprime.show.notebook import curve_html
-from dprime.web.answers import Answers
+from dprime.web.service import ExplorerService
 from test_mechanisms import EVERY
 
 TRAINING = dprime.DPSGD(noise_multiplier=1.1, sample_rate=0.004, steps=14_000)
@@ -48,8 +48,8 @@ def monitored(adjacency):
 
 def page(adjacency):
     numbers = {"noise_multiplier": "1.1", "sample_rate": "0.004", "steps": "14000"}
-    found = Answers().risk({**numbers, "adjacency": adjacency})
-    return f"{found['certified']}\n{found['certified_in_full']}"
+    found = ExplorerService().risk({**numbers, "adjacency": adjacency})
+    return f"{found.certified}\n{found.certified_in_full}"
 
 
 def shown_of(name):

@@ -101,7 +101,7 @@ def address(folder):
 def wait_for(address):
     for _ in range(300):
         try:
-            with urllib.request.urlopen(f"{address}/api/options", timeout=5):
+            with urllib.request.urlopen(f"{address}/static/vega.js", timeout=60):
                 return
         except OSError:
             time.sleep(0.1)

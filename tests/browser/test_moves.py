@@ -17,14 +17,17 @@ def test_each_move_is_measured_once(visit):
 def test_a_quick_hand_ends_where_it_stops(visit_as):
     """The numbers are those of the last position, though most on the way were skipped."""
     page = (visit := visit_as()).open()
-    before, opened = visit.drawn(), page.url
+    before = visit.drawn()
     for position in range(5, 36):
         visit.slide_only("a-noise_multiplier", position)
         page.wait_for_timeout(16)
     page.wait_for_function(
         "last => Number(document.documentElement.dataset.drawn) >= last", arg=before + 31
     )
-    page.wait_for_function("opened => location.href !== opened", arg=opened)  # a little later
+    page.wait_for_function(  # the address follows a little later
+        "() => new URLSearchParams(location.search).get('noise_multiplier')"
+        " === document.getElementById('a-noise_multiplier-exact').value"
+    )
     shown, address = visit.numbers(), page.url
     slow = visit_as()
     slow.open(address[address.index("?") :])

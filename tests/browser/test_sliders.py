@@ -112,6 +112,9 @@ def test_the_answer_of_the_server_is_exactly_the_one_of_the_command_line(visit, 
         visit.slide("a-noise_multiplier", 3)
     answer = heard.value.json()
     told = printed(visit.command())
+    for name, metric in answer["metrics"].items():
+        words = {part: metric.pop(part) for part in ("title", "shown", "sentence")}
+        assert visit.numbers()[name] == words["shown"]
     assert {name: answer[name] for name in told} == told
 
 
@@ -154,7 +157,7 @@ COUNTED = """
   const plain = window.fetch;
   const end = () => { underWay -= 1; };
   window.fetch = async (address, ...rest) => {
-    if (!address.startsWith("/api/risk")) return plain(address, ...rest);
+    if (!address.startsWith("/api/charts?")) return plain(address, ...rest);
     underWay += 1;
     window.counts.push(underWay);
     rest[0].signal.addEventListener("abort", end);
@@ -183,6 +186,24 @@ def test_at_most_one_question_is_under_way(visit):
     counts = page.evaluate("() => window.counts")
     assert max(counts) == 1
     assert 2 < len(counts) < 41, "the page followed the hand, and left out what it flew over"
+
+
+def test_numbers_do_not_wait_for_charts(visit):
+    page = visit.open()
+    before, drawn, held = visit.numbers(), visit.drawn(), []
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/api/charts?*", hold)
+    visit.slide_only("a-noise_multiplier", 20)
+    page.wait_for_function(
+        "old => document.querySelector('[data-metric=advantage] .value').textContent !== old",
+        arg=before["advantage"],
+    )
+    page.wait_for_timeout(200)
+    assert visit.drawn() == drawn
+    visit.settled(lambda: held.pop().continue_())
 
 
 SIGNALS = """

@@ -8,10 +8,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from audited import CONCLUDED, EVIL, run
+from audited import EVIL, SIX, run
 from dprime.audit import record_of
 from dprime.runs.run import Run
-from dprime.show import SCHEMA, card, card_markdown, grounds, words
+from dprime.show import SCHEMA, card, card_markdown, words
 from dprime.text import round_down, round_up
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +39,7 @@ def test_the_published_schema_is_the_packaged_one():
     assert json.loads(packaged.read_text(encoding="utf-8")) == SCHEMA
 
 
-@pytest.mark.parametrize("name", CONCLUDED)
+@pytest.mark.parametrize("name", SIX)
 def test_a_card_is_valid_and_plain(name):
     shown = card(record_of(run(name)))
     VALIDATOR.validate(shown)
@@ -77,7 +77,7 @@ def test_the_schema_notices_what_is_missing_or_wrong(name):
     assert not VALIDATOR.is_valid({**whole, "more": 1})
 
 
-@pytest.mark.parametrize("name", CONCLUDED)
+@pytest.mark.parametrize("name", SIX)
 def test_every_number_is_the_stores(name):
     shown, (answer, settings) = card(record_of(run(name))), kept(name)
     verdict, first = shown["verdict"], answer["rows"][0]
@@ -121,7 +121,7 @@ def test_groups():
 # Markdown -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CONCLUDED)
+@pytest.mark.parametrize("name", SIX)
 def test_the_markdown_says_the_same(name):
     facts = record_of(run(name))
     text = card_markdown(facts)
@@ -129,7 +129,7 @@ def test_the_markdown_says_the_same(name):
     plain = text.replace("&lt;", "<").replace("\\|", "|").replace("\\[", "[")
     parts = [words.headline(facts), words.how_sure(facts), words.decided(facts)]
     parts += words.notices(facts) + words.meaning(facts) + words.not_said(facts)
-    parts += grounds.assumed(facts) + grounds.not_tested(facts) + grounds.gdpr(facts)
+    parts += words.assumed(facts) + words.not_tested(facts) + words.gdpr(facts)
     for sentence in parts:
         assert " ".join(sentence.split()) in plain
     for each in facts.metrics:
@@ -138,7 +138,7 @@ def test_the_markdown_says_the_same(name):
     assert "seed 1" not in text
 
 
-@pytest.mark.parametrize("name", CONCLUDED)
+@pytest.mark.parametrize("name", SIX)
 def test_headings_of_the_markdown_are_in_order(name):
     levels = [len(m) for m in re.findall(r"^(#+) ", card_markdown(record_of(run(name))), re.M)]
     assert levels[0] == 2

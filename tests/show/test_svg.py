@@ -7,7 +7,7 @@ import pytest
 
 from dprime.curve import TradeOff
 from dprime.show.charts import scores, trade_off
-from dprime.show.svg import inline_svg
+from dprime.show.svg import inline_svg, standalone_svg
 
 CHARTS = [
     trade_off(TradeOff.gaussian(0.5)),
@@ -16,10 +16,9 @@ CHARTS = [
 ]
 
 
-@pytest.mark.parametrize("width", [None, 340])
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.name)
-def test_an_image_with_a_name_and_a_description(chart, width):
-    text = inline_svg(chart, width)
+def test_an_image_with_a_name_and_a_description(chart):
+    text = inline_svg(chart)
     root = ElementTree.fromstring(text)
     assert root.get("role") == "img"
     parts = {element.get("id"): element.text for element in root.iter() if element.get("id")}
@@ -32,14 +31,26 @@ def test_an_image_with_a_name_and_a_description(chart, width):
     assert not any(name == "role" or name.startswith("aria-") for e in inner for name in e.attrib)
 
 
-def test_the_width_is_what_was_asked_for():
-    wide, narrow = (inline_svg(CHARTS[0], width) for width in (None, 340))
-    sizes = [float(re.search(r'viewBox="0 0 (\S+)', text).group(1)) for text in (wide, narrow)]
-    assert sizes[1] <= 345 < sizes[0]
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.name)
+def test_a_drawing_becomes_a_file_with_its_title(chart):
+    inline = inline_svg(chart)
+    text = standalone_svg(chart, inline)
+    root = ElementTree.fromstring(text)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    told = [span.text for span in root.iter("{http://www.w3.org/2000/svg}tspan")]
+    assert " ".join(told) == chart.title
+    assert all(len(line) <= 66 for line in told)
+    before = float(re.search(r'viewBox="0 0 \S+ (\S+)"', inline).group(1))
+    height = float(root.get("height"))
+    assert height == before + 20 * (len(told) + 1)
+    lowest = float(root.get("viewBox").split()[1])
+    for span in root.iter("{http://www.w3.org/2000/svg}tspan"):
+        assert lowest < float(span.get("y")) < 0  # above the drawing, inside the picture
+    assert chart.text in text.replace("&lt;", "<").replace("&amp;", "&")
 
 
 def test_names_are_unique_and_references_meet_them():
-    texts = [inline_svg(chart, width) for chart in CHARTS for width in (None, 340)]
+    texts = [inline_svg(chart) for chart in CHARTS]
     found = [name for text in texts for name in re.findall(r'\bid="([^"]+)"', text)]
     assert len(found) == len(set(found))
     for text in texts:

@@ -1,39 +1,37 @@
 """The routes: what they answer, and how they refuse."""
 
 import threading
+from dataclasses import fields
 
 import pytest
 
 from dprime.web.app import create_app
-from dprime.web.options import FIGURES, SPECIFIED, options
+from dprime.web.options import CHARTS
+from dprime.web.service import EMPTY, RiskAnswer
 
-RISK = "/api/risk?noise_multiplier=1.1&sample_rate=256/60000&steps=14062"
+SETTING = "noise_multiplier=1.1&sample_rate=256/60000&steps=14062"
+RISK, DRAWN = f"/api/risk?{SETTING}", f"/api/charts?{SETTING}"
 CHOOSE = "/api/choose?sample_rate=0.01&steps=2000&target=advantage&value=0.1&free=noise_multiplier"
 
 
 def test_a_risk_has_everything_the_page_needs(caller):
     found = caller.get(f"{RISK}&prior=0.2").json
-    assert set(found) == {
-        "mechanism", "adjacency", "group_size", "metrics", "answers", "described", "command",
-        "figures", "certified", "certified_in_full",
-    }  # fmt: skip
-    assert found["figures"] == {}
-    assert [answer["name"] for answer in found["answers"]] == list(found["metrics"])
-    for answer in found["answers"]:
-        assert set(answer) == {"name", "title", "shown", "value", "kind", "sentence"}
+    assert set(found) == {field.name for field in fields(RiskAnswer)}
+    assert found["chosen"] is None
+    for name, answer in found["metrics"].items():
+        assert {"title", "shown", "value", "kind", "sentence"} <= set(answer)
         assert answer["kind"] == "certified"
-        assert answer["value"] == found["metrics"][answer["name"]]["value"]
         floor = answer["shown"].startswith("≥ ")
         shown = float(answer["shown"].removeprefix("≥ "))
         assert shown <= answer["value"] if floor else shown >= answer["value"]
-        assert floor == (answer["name"] == "bayes_security")
+        assert floor == (name == "bayes_security")
 
 
 def test_what_has_no_limit_says_so(caller):
     found = caller.get("/api/risk?noise_multiplier=0.3&sample_rate=0.5&steps=1000000").json
-    index = next(each for each in found["answers"] if each["name"] == "d_prime")
+    index = found["metrics"]["d_prime"]
     assert (index["value"], index["shown"]) == (None, "no limit")
-    assert found["metrics"]["d_prime"]["note"] == "no finite value can be certified"
+    assert index["note"] == "no finite value can be certified"
 
 
 def test_a_choice_has_the_chosen_parameter_too(caller):
@@ -46,67 +44,54 @@ def test_a_choice_has_the_chosen_parameter_too(caller):
 
 
 @pytest.mark.parametrize("over", ["noise_multiplier", "sample_rate", "steps"])
-@pytest.mark.parametrize("question", [RISK, CHOOSE])
-def test_figures_show_the_numbers_of_the_answer(caller, question, over):
-    found = caller.get(f"{question}&over={over}&figures={','.join(FIGURES)}").json
-    assert list(found["figures"]) == list(FIGURES)
-    names = {name: figure["name"] for name, figure in found["figures"].items()}
-    assert names == {name: name for name in FIGURES} | {"risk": f"risk-{over.replace('_', '-')}"}
-    for figure in found["figures"].values():
-        assert figure["rows"]
-        assert figure["title"].endswith(".")
-        assert len(figure["text"]) > 50
-    own = [row for row in found["figures"]["risk"]["rows"] if row["series"] == "this setting"]
-    assert [row["risk"] for row in own] == [found["metrics"]["advantage"]["value"]]
-    assert [row["value"] for row in own] == [found["mechanism"][over]]
-    courses = found["figures"]["bayes-security"]["rows"]
+@pytest.mark.parametrize("more", ["", "&group_size=3"])
+def test_charts_show_the_numbers_of_the_answer(caller, more, over):
+    numbers = caller.get(f"{RISK}{more}").json
+    found = caller.get(f"{DRAWN}{more}&over={over}").json
+    assert list(found) == list(CHARTS)
+    names = {name: chart["name"] for name, chart in found.items()}
+    assert names == {name: name for name in CHARTS} | {"risk": f"risk-{over.replace('_', '-')}"}
+    for chart in found.values():
+        assert chart["rows"]
+        assert chart["title"].endswith(".")
+        assert len(chart["text"]) > 50
+    own = [row for row in found["risk"]["rows"] if row["series"] == "this setting"]
+    assert [row["risk"] for row in own] == [numbers["metrics"]["advantage"]["value"]]
+    assert [row["value"] for row in own] == [numbers["mechanism"][over]]
+    courses = found["bayes-security"]["rows"]
     own = [row["bayes_security"] for row in courses if row["series"] == "this setting"]
-    assert found["metrics"]["bayes_security"]["value"] in own
+    assert numbers["metrics"]["bayes_security"]["value"] in own
 
 
-def test_figures_follow_the_setting(caller):
-    """The same figure of two settings has other rows; of the same setting, the same."""
-    first = caller.get(f"{RISK}&figures={','.join(FIGURES)}").json["figures"]
-    again = caller.get(f"{RISK}&figures={','.join(FIGURES)}").json["figures"]
-    other = RISK.replace("1.1", "1.2")
-    moved = caller.get(f"{other}&figures={','.join(FIGURES)}").json["figures"]
-    assert first == again
-    for name in FIGURES:
-        assert first[name]["rows"] != moved[name]["rows"], name
-
-
-def test_a_group_counts_in_every_figure(caller):
-    found = caller.get(f"{RISK}&group_size=3&figures=risk,bayes-security").json
-    own = [
-        row["risk"] for row in found["figures"]["risk"]["rows"] if row["series"] == "this setting"
-    ]
+def test_charts_of_a_chosen_parameter(caller):
+    """A number goes through JSON and the address without losing a digit."""
+    found = caller.get(CHOOSE).json
+    address = "/api/charts?sample_rate=0.01&steps=2000&charts=risk&noise_multiplier="
+    rows = caller.get(f"{address}{found['chosen']['value']!r}").json["risk"]["rows"]
+    own = [row["risk"] for row in rows if row["series"] == "this setting"]
     assert own == [found["metrics"]["advantage"]["value"]]
-    courses = found["figures"]["bayes-security"]["rows"]
-    own = [row["bayes_security"] for row in courses if row["series"] == "this setting"]
-    assert found["metrics"]["bayes_security"]["value"] in own
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", SPECIFIED)
+@pytest.mark.parametrize("name", EMPTY)
 def test_empty_drawings(caller, name, theme):
-    spec = caller.get(f"/api/figures/{name}?theme={theme}").json
+    spec = caller.get(f"/api/charts/{name}?theme={theme}").json
     assert spec["datasets"] == {"rows": []}
-    assert "description" not in spec
-    assert "title" not in spec
-    assert "$schema" not in spec
+    assert not {"description", "title", "$schema"} & set(spec)
 
 
 def test_options_are_served(caller):
-    assert caller.get("/api/options").json == options()
+    assert caller.get("/api/options").json["charts"] == list(CHARTS)
 
 
 REFUSED = [
     ("/api/risk", "noise_multiplier must be given, but it is missing"),
-    (f"{RISK}&figures=pie", "figures must be one of trade-off"),
-    (f"{RISK}&figures=trade-off,,pie", "figures must be one of trade-off"),
-    (f"{RISK}&over=epochs", "over must be one of noise_multiplier"),
+    (f"{DRAWN}&charts=pie", "charts must be one of trade-off"),
+    (f"{DRAWN}&charts=trade-off,,pie", "charts must be one of trade-off"),
+    (f"{DRAWN}&over=epochs", "over must be one of noise_multiplier"),
     (f"{RISK}&stps=3", "parameter must be known, but it is 'stps': did you mean steps"),
     (f"{RISK}&target=advantage", "parameter must be known, but it is 'target'"),
+    (f"{RISK}&over=steps", "parameter must be known, but it is 'over'"),
     (f"{RISK}&fpr=many", "fpr must be a number, but it is 'many'"),
     (f"{RISK}&delta=nan", "delta must be a finite number"),
     (f"{RISK}&prior=%00", "prior must be a number"),
@@ -123,7 +108,7 @@ REFUSED = [
     (f"{CHOOSE}&noise_multiplier=x&free=steps", "noise_multiplier must be a number"),
     (CHOOSE.replace("advantage", "epsilon"), "delta must be given with epsilon"),
     (f"{CHOOSE}&adjacency=near", "adjacency must be one of"),
-    ("/api/figures/trade-off?theme=pink", "theme must be 'light' or 'dark', but it is 'pink'"),
+    ("/api/charts/trade-off?theme=pink", "theme must be 'light' or 'dark', but it is 'pink'"),
 ]
 
 
@@ -144,8 +129,8 @@ def test_an_impossible_target_says_what_is_nearest(caller):
 
 @pytest.mark.parametrize(
     "address",
-    ["/nowhere", "/api", "/api/", "/api/risk/", "/docs", "/redoc", "/api/figures/risk",
-     "/api/figures/..", "/static/", "/page/index.html", "//", "/api/runs/none.run/card"],
+    ["/nowhere", "/api", "/api/", "/api/risk/", "/docs", "/redoc", "/api/charts/risk",
+     "/api/charts/..", "/static/", "/page/index.html", "//", "/api/runs/none.run/card"],
 )  # fmt: skip
 def test_what_is_not_there(caller, address):
     reply = caller.get(address)
@@ -167,9 +152,8 @@ def test_a_fraction_and_its_value_are_the_same_question(caller):
     assert first["metrics"] == again["metrics"]
 
 
-def test_many_at_once_get_the_same_numbers(caller):
-    """In a crowd a figure may have fewer points; each of them is the same."""
-    address = "/api/risk?noise_multiplier=2.34&sample_rate=0.0123&steps=777&figures=risk"
+def test_many_at_once_get_the_same_answer(caller):
+    address = "/api/charts?noise_multiplier=2.34&sample_rate=0.0123&steps=777&charts=risk"
     replies = []
     threads = [
         threading.Thread(target=lambda: replies.append(caller.get(address).json)) for _ in range(8)
@@ -178,14 +162,7 @@ def test_many_at_once_get_the_same_numbers(caller):
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert len(replies) == 8
-    alone = caller.get(address).json
-    whole = alone.pop("figures")["risk"]
-    for reply in replies:
-        figure = reply.pop("figures")["risk"]
-        assert figure["title"] == whole["title"]
-        assert all(row in whole["rows"] for row in figure["rows"])
-        assert reply == alone
+    assert replies == [caller.get(address).json] * 8
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):

@@ -14,11 +14,11 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from dprime.runs.run import Run
 from dprime.web.app import create_app
-from dprime.web.options import FIGURES, GOALS
+from dprime.web.options import CHARTS, TARGET_SLIDERS
 
 PATHS = [
-    "/", "/static/{file}", "/api/options", "/api/risk", "/api/choose", "/api/figures/{name}",
-    "/api/runs", "/api/runs/{name}/card", "/runs/{name}/report",
+    "/", "/static/{file}", "/api/options", "/api/risk", "/api/choose", "/api/charts",
+    "/api/charts/{name}", "/api/runs", "/api/runs/{name}/card", "/runs/{name}/report",
 ]  # fmt: skip
 
 HERE = {"Host": "127.0.0.1"}
@@ -57,8 +57,8 @@ def test_every_route_is_described(description):
 
 
 MODES = [(path, GenerationMode.POSITIVE) for path in PATHS]
-MODES += [(path, GenerationMode.NEGATIVE) for path in ("/api/risk", "/api/choose")]
-MODES += [("/api/figures/{name}", GenerationMode.NEGATIVE)]
+MODES += [(path, GenerationMode.NEGATIVE) for path in ("/api/choose", "/api/charts")]
+MODES += [("/api/charts/{name}", GenerationMode.NEGATIVE)]
 """The other routes take any text, so nothing can be against their description."""
 
 
@@ -110,14 +110,15 @@ OTHERS = (
 @given(
     texts=st.dictionaries(st.sampled_from([*SETTING, *OTHERS]), NUMBERS, max_size=2),
     choice=st.none()
-    | st.tuples(st.sampled_from(list(GOALS)), NUMBERS, st.sampled_from([*SETTING])),
-    over=st.sampled_from([*SETTING]),
+    | st.tuples(st.sampled_from(list(TARGET_SLIDERS)), NUMBERS, st.sampled_from([*SETTING])),
+    over=st.none() | st.sampled_from([*SETTING]),
 )
 def test_numbers_of_every_kind(asked, description, texts, choice, over):
     """An answer as it is described, or one sentence: nothing that is typed ends in an error."""
-    query = {**SETTING, **texts, "over": over, "figures": ",".join(FIGURES)}
-    path = "/api/risk"
-    if choice is not None:
+    query, path = {**SETTING, **texts}, "/api/risk"
+    if over is not None:
+        path, query = "/api/charts", {**query, "over": over}
+    elif choice is not None:
         path, query = (
             "/api/choose",
             query | dict(zip(("target", "value", "free"), choice, strict=True)),
@@ -142,7 +143,8 @@ def validate_reply(description, path, reply):
 
 @pytest.mark.parametrize(
     "address",
-    ["/api/options", "/api/runs", f"/api/risk?{urlencode(SETTING)}&figures={','.join(FIGURES)}",
+    ["/api/options", "/api/runs", f"/api/risk?{urlencode(SETTING)}",
+     f"/api/charts?{urlencode(SETTING)}&charts={','.join(CHARTS)}",
      f"/api/choose?{urlencode(SETTING)}&target=advantage&value=0.1&free=steps"],
 )  # fmt: skip
 def test_good_answers_are_as_described(asked, description, address):

@@ -1,14 +1,21 @@
+from dataclasses import asdict
 from itertools import pairwise
 
 import pytest
 
 from dprime import validate
-from dprime.metrics import TARGETS
-from dprime.request import NAMES
-from dprime.web.answers import Answers
-from dprime.web.options import FREE, GOALS, SLIDERS, SPECIFIED, options
+from dprime.metrics import CONDITIONS, TARGETS
+from dprime.request import ADDRESS_TARGETS, MECHANISM, NAMES
+from dprime.web.options import PAGE_OPTIONS, SLIDERS, TARGET_SLIDERS
+from dprime.web.service import EMPTY, ExplorerService
 
 TEXTS = {name: str(slider.default) for name, slider in SLIDERS.items()}
+EVERY = [*SLIDERS.values(), *TARGET_SLIDERS.values()]
+
+
+@pytest.fixture(scope="module")
+def service():
+    return ExplorerService()
 
 
 def test_the_sliders_of_the_page():
@@ -23,54 +30,47 @@ def test_the_sliders_of_the_page():
     assert set(SLIDERS) <= set(NAMES)
 
 
-@pytest.mark.parametrize("name", [*SLIDERS, *GOALS])
-def test_positions_rise_and_hold_the_default(name):
-    slider = {**SLIDERS, **GOALS}[name]
+@pytest.mark.parametrize("slider", EVERY, ids=lambda slider: slider.name)
+def test_positions_rise_hold_the_default_and_are_shown_as_they_are(slider):
     assert all(before < after for before, after in pairwise(slider.positions))
     assert slider.default in slider.positions
-
-
-@pytest.mark.parametrize("name", [*SLIDERS, *GOALS])
-def test_a_shown_position_is_that_number(name):
-    """What people read beside a slider is the position, not a rounding of it."""
-    slider = {**SLIDERS, **GOALS}[name]
-    for position in slider.positions:
-        shown = slider.words(position)
-        number = validate.parse(name, shown.removesuffix(" %").replace(",", ""))
+    assert len(set(slider.shown)) == len(slider.positions)
+    for position, shown in zip(slider.positions, slider.shown, strict=True):
+        number = validate.parse(slider.name, shown.removesuffix(" %").replace(",", ""))
         assert number == pytest.approx(position * (100 if shown.endswith(" %") else 1), rel=1e-12)
 
 
 @pytest.mark.parametrize("name", list(SLIDERS))
-def test_every_end_of_a_slider_has_an_answer(name):
-    answers = Answers()
+def test_every_end_of_a_slider_has_an_answer(service, name):
     for position in (SLIDERS[name].positions[0], SLIDERS[name].positions[-1]):
-        found = answers.risk({**TEXTS, name: str(position)})
-        assert found["metrics"]["advantage"]["value"] <= 1
+        found = service.risk({**TEXTS, name: str(position)})
+        assert found.metrics["advantage"]["value"] <= 1
 
 
-@pytest.mark.parametrize("target", list(GOALS))
-@pytest.mark.parametrize("free", list(FREE))
-def test_every_target_can_be_kept_as_the_page_begins(target, free):
-    found = Answers().choose(TEXTS, target, str(GOALS[target].default), free)
-    assert found["chosen"]["name"] == free
-    reached = found["metrics"][target]["value"]
-    ceiling = GOALS[target].default
+@pytest.mark.parametrize("free", MECHANISM)
+@pytest.mark.parametrize("target", TARGET_SLIDERS)
+def test_every_target_can_be_kept_as_the_page_begins(service, target, free):
+    ceiling = TARGET_SLIDERS[target].default
+    found = service.choose(TEXTS, target, str(ceiling), free)
+    assert found.chosen.name == free
+    reached = found.metrics[target]["value"]
     assert reached >= ceiling if target == "bayes_security" else reached <= ceiling
 
 
-def test_targets_and_their_conditions_exist():
-    assert set(GOALS) <= set(TARGETS)
-    for goal in GOALS.values():
-        assert set(goal.conditions) <= set(SLIDERS)
+def test_titles_and_conditions_are_the_registrys():
+    assert set(ADDRESS_TARGETS) == set(TARGET_SLIDERS) <= set(TARGETS)
+    told = {name: (each.title, each.conditions) for name, each in TARGET_SLIDERS.items()}
+    assert told["tpr"] == ("TPR, at most", ["fpr"])
+    assert told["bayes_security"] == ("Bayes security, at least", [])
+    assert told["belief"] == ("Belief, at most", ["belief_prior"])
+    defaults = {condition.name: condition.default for condition in CONDITIONS}
+    for name in set(SLIDERS) & set(defaults):
+        assert SLIDERS[name].default == defaults[name]
 
 
 def test_options_are_complete():
-    found = options()
+    found = asdict(PAGE_OPTIONS)
     assert list(found["parameters"]) == list(SLIDERS)
-    for slider in [*found["parameters"].values(), *found["targets"]]:
-        assert len(slider["shown"]) == len(slider["positions"])
-        assert len(set(slider["shown"])) == len(slider["shown"])
     assert found["adjacency"] == ["add-remove", "replace", "zero-out"]
-    assert [each["name"] for each in found["free"]] == found["over"]
-    for over in found["over"]:
-        assert f"risk-{over.replace('_', '-')}" in SPECIFIED
+    for over in found["free"]:
+        assert f"risk-{over.replace('_', '-')}" in EMPTY

@@ -2,13 +2,14 @@
 
 import json
 import os
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
 from dprime.runs.run import Run
 from dprime.web.app import create_app
-from dprime.web.runs import Runs, UnknownRunError
+from dprime.web.runs import RunList, Runs, UnknownRunError
 
 SCORES = {"score": np.arange(4.0)}
 
@@ -46,12 +47,13 @@ def finished(tmp_path_factory):
 
 
 def test_an_empty_folder(folder):
-    assert Runs(folder).listed() == {"runs": [], "not_runs": {}}
+    assert Runs(folder).listed() == RunList([], {})
 
 
 def test_a_run_is_listed_with_its_progress(folder):
     begun(folder / "half.run")
-    (found,) = Runs(folder).listed()["runs"]
+    (line,) = Runs(folder).listed().runs
+    found = asdict(line)
     assert found.pop("changed").endswith("+00:00")
     assert found == {
         "name": "half.run", "adversary": "di", "data": "digits", "blocks": 3, "done": 1,
@@ -66,11 +68,11 @@ def test_progress_is_live_while_somebody_writes(folder):
         seen = []
         for block in range(3):
             store.finish(block, SCORES, seconds=0.1)
-            (line,) = runs.listed()["runs"]
-            seen.append((line["done"], line["state"]))
+            (line,) = runs.listed().runs
+            seen.append((line.done, line.state))
         assert seen == [(1, "running"), (2, "running"), (3, "running")]
-    (line,) = runs.listed()["runs"]
-    assert (line["done"], line["state"]) == (3, "complete")
+    (line,) = runs.listed().runs
+    assert (line.done, line.state) == (3, "complete")
 
 
 def test_looking_does_not_keep_a_writer_waiting(folder):
@@ -87,15 +89,11 @@ def test_looking_does_not_keep_a_writer_waiting(folder):
 def test_an_answer_that_is_kept_later_is_seen(folder):
     path = begun(folder / "a.run", done=3)
     runs = Runs(folder)
-    assert runs.listed()["runs"][0]["verdict"] is None
+    assert runs.listed().runs[0].verdict is None
     with Run.open(path) as store:
         store.keep({"verdict": "not refuted", "sentence": "It holds."})
-    (line,) = runs.listed()["runs"]
-    assert (line["verdict"], line["sentence"], line["report"]) == (
-        "not refuted",
-        "It holds.",
-        False,
-    )
+    (line,) = runs.listed().runs
+    assert (line.verdict, line.sentence, line.report) == ("not refuted", "It holds.", False)
 
 
 def test_an_unchanged_run_is_not_read_again(folder, monkeypatch):
@@ -113,9 +111,9 @@ def test_what_is_no_run_has_a_reason_without_the_folders_place(folder):
     (folder / "cut.run").write_bytes(whole[: len(whole) // 2])
     (folder / "sub").mkdir()
     found = Runs(folder).listed()
-    assert found["runs"] == []
-    assert set(found["not_runs"]) == {"cut.run"}  # nobody takes a note for a run
-    for name, reason in found["not_runs"].items():
+    assert found.runs == []
+    assert set(found.not_runs) == {"cut.run"}  # nobody takes a note for a run
+    for name, reason in found.not_runs.items():
         assert reason.startswith(name)
         assert str(folder) not in reason
 
@@ -126,7 +124,7 @@ def test_links_and_hidden_files_are_passed_over(folder, tmp_path):
     begun(folder / ".hidden.run")
     inside = begun(folder / "inside.run")
     (folder / "twin.run").symlink_to(inside)
-    assert [run["name"] for run in Runs(folder).listed()["runs"]] == ["inside.run"]
+    assert [run.name for run in Runs(folder).listed().runs] == ["inside.run"]
     for name in ("link.run", ".hidden.run", "twin.run"):
         with pytest.raises(UnknownRunError):
             Runs(folder).report(name)
@@ -161,8 +159,13 @@ def test_the_report_of_a_run_that_goes_on_is_refused(folder, caller):
         assert str(folder) not in reply.detail
 
 
-@pytest.mark.slow
-def test_the_report_and_the_card_of_a_finished_run(finished, caller):
+@pytest.fixture
+def undrawn(monkeypatch):
+    """How charts are drawn is tested with them."""
+    monkeypatch.setattr("dprime.show.report.inline_svg", lambda chart: "<svg></svg>")
+
+
+def test_the_report_and_the_card_of_a_finished_run(finished, caller, undrawn):
     from dprime.audit import record_of
     from dprime.show.card import card
     from dprime.show.report import report_html
@@ -184,8 +187,7 @@ def test_the_report_and_the_card_of_a_finished_run(finished, caller):
     assert "frame-ancestors 'none'" in policy
 
 
-@pytest.mark.slow
-def test_a_report_is_written_once(finished, monkeypatch):
+def test_a_report_is_written_once(finished, monkeypatch, undrawn):
     import dprime.show.report as reports
 
     runs = Runs(finished)

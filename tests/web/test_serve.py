@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from dprime.cli.explore import explore
 from dprime.show import needs
-from dprime.web.serve import Place, listening, place_for
+from dprime.web.serve import ServerAddress, listening, place_for
 
 PROGRAM = (
     "import typer; from dprime.cli.explore import explore; "
@@ -112,7 +112,7 @@ def test_with_a_host_a_token_is_drawn_and_demanded(tmp_path):
 
 @pytest.mark.slow
 def test_numbers_are_the_same_with_processes_beside(tmp_path, caller):
-    query = "api/risk?noise_multiplier=0.9&sample_rate=0.02&steps=333&figures=risk,bayes-security"
+    query = "api/charts?noise_multiplier=0.9&sample_rate=0.02&steps=333&charts=risk,bayes-security"
     with running(str(tmp_path), cwd=tmp_path) as (process, said):
         fetched(f"{said['address']}api/options")
         for _ in range(100):
@@ -223,9 +223,9 @@ def test_without_the_extra_the_command_says_what_to_install(monkeypatch):
 
 @pytest.mark.parametrize(
     ("place", "address"),
-    [(Place("127.0.0.1", 8765, None), "http://127.0.0.1:8765/"),
-     (Place("::1", 80, "x" * 20), f"http://[::1]:80/?token={'x' * 20}"),
-     (Place("0.0.0.0", 1, "x" * 20), f"http://{socket.gethostname()}:1/?token={'x' * 20}")],
+    [(ServerAddress("127.0.0.1", 8765, None), "http://127.0.0.1:8765/"),
+     (ServerAddress("::1", 80, "x" * 20), f"http://[::1]:80/?token={'x' * 20}"),
+     (ServerAddress("0.0.0.0", 1, "x" * 20), f"http://{socket.gethostname()}:1/?token={'x' * 20}")],
 )  # fmt: skip
 def test_addresses(place, address):
     assert place.address == address
@@ -250,3 +250,9 @@ def test_port_0_takes_a_free_one():
     with listening(place) as listener:
         assert place.on(listener).port > 0
         assert os.get_inheritable(listener.fileno()) is False
+
+
+def test_answers_are_sent_at_once():
+    """Nagle's algorithm would hold a body back for 40 ms; asyncio turns it off where it can."""
+    with listening(place_for(None, 0, None)) as listener:
+        assert listener.proto == socket.IPPROTO_TCP

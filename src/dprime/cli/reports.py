@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +21,10 @@ from dprime.show.card import MARK
 from dprime.show.compared import compared
 from dprime.show.needs import check_report
 from dprime.show.words import headline
+
+if TYPE_CHECKING:
+    from dprime.show.chart import Chart
+    from dprime.show.report import Drawings
 
 OURS = {
     ".html": '<meta name="generator" content="dprime ',
@@ -58,19 +63,21 @@ def report(
         _check_ending("pdf", asked["pdf"], (".pdf",))
     kind = _format(asked)
     check_report()
-    rest = [record_of(other) for other in others or ()]
-    facts = compared(record_of(run), rest)
-    written = [_page(page, facts, rest)]
+    from dprime.show.report import drawings_of  # noqa: PLC0415  it draws
+
+    record = compared(record_of(run), [record_of(other) for other in others or ()])
+    drawings = drawings_of(record)
+    written = [_page(page, record, drawings)]
     if "charts" in asked:
-        written += _charts(asked["charts"], kind, facts, rest)
+        written += _charts(asked["charts"], kind, drawings)
     if "card" in asked:
-        written.append(_card(asked["card"], facts))
+        written.append(_card(asked["card"], record))
     if "pdf" in asked:
         written.append(_pdf(page, asked["pdf"]))
     if "json" in given:
-        show(card_of(facts), given)
+        show(card_of(record), given)
         return
-    say(headline(facts), "bold")
+    say(headline(record), "bold")
     for place in written:
         say(f"Written: {place}")
 
@@ -103,29 +110,33 @@ def _format(asked: Mapping[str, Any]) -> str:
     return validate.one_of("format", asked.get("format", "svg"), options.FORMAT.choices)
 
 
-def _page(path: Path, facts: AuditRecord, beside: Sequence[AuditRecord]) -> Path:
+def _page(path: Path, record: AuditRecord, drawings: Drawings) -> Path:
     from dprime.show.report import report_html  # noqa: PLC0415  it draws
 
-    page = report_html(facts, beside)
+    page = report_html(record, drawings)
     return _write("out", path, lambda place: place.write_text(page, encoding="utf-8"))
 
 
-def _charts(
-    folder: Path, kind: str, facts: AuditRecord, beside: Sequence[AuditRecord]
-) -> list[Path]:
-    from dprime.show.report import figures_of  # noqa: PLC0415  it draws
+def _charts(folder: Path, kind: str, drawings: Drawings) -> list[Path]:
+    from dprime.show.svg import standalone_svg  # noqa: PLC0415  it draws
+
+    def save(chart: Chart, svg: str, place: Path) -> None:
+        if kind == "svg":
+            place.write_text(standalone_svg(chart, svg), encoding="utf-8")
+        else:
+            chart.save(place)
 
     return [
-        _write("charts", folder / f"{figure.name}.{kind}", figure.save)
-        for figure in figures_of(facts, beside)
+        _write("charts", folder / f"{chart.name}.{kind}", partial(save, chart, svg))
+        for chart, svg in drawings
     ]
 
 
-def _card(path: Path, facts: AuditRecord) -> Path:
+def _card(path: Path, record: AuditRecord) -> Path:
     text = (
-        card_markdown(facts)
+        card_markdown(record)
         if path.suffix.lower() == ".md"
-        else json.dumps(card_of(facts), indent=2, allow_nan=False) + "\n"
+        else json.dumps(card_of(record), indent=2, allow_nan=False) + "\n"
     )
     return _write("card", path, lambda place: place.write_text(text, encoding="utf-8"))
 

@@ -25,7 +25,10 @@ LONGEST_ITEM = 9
 
 
 def load(data_dir: Path | None) -> Dataset:
-    """The 600 most frequent items of `retail.dat` as features; empty baskets are left out."""
+    """The 600 most frequent items of `retail.dat` as features; empty baskets are left out.
+
+    This stands in the place of Purchase-100 and is not Purchase-100.
+    """
     path = SOURCE.find(data_dir, "retail.dat")
     baskets, items = _read(path)
     if len(np.unique(items)) < ITEMS:

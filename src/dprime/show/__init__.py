@@ -1,7 +1,7 @@
 """What people look at: charts, the report of a run, and its privacy card.
 
     Run ──► record_of ──► AuditRecord ──┬──► card, card_markdown
-                                        └──► report_html ──► HTML, PDF
+                                        └──► charts_of ──► report_html ──► HTML, PDF
 
 A card needs NumPy and SciPy only. vl-convert and Jinja2 are loaded when something is drawn.
 """
@@ -13,9 +13,10 @@ from dprime.show.card import SCHEMA, card, card_markdown
 
 if TYPE_CHECKING:
     from dprime.show.pdf import write_pdf
-    from dprime.show.report import figures_of, report_html
+    from dprime.show.record_charts import charts_of
+    from dprime.show.report import report_html
 
-LATER = {"figures_of": "report", "report_html": "report", "write_pdf": "pdf"}
+LATER = {"charts_of": "record_charts", "report_html": "report", "write_pdf": "pdf"}
 """What draws or writes, and the modules where it is: loaded when it is first asked for."""
 
 
@@ -26,7 +27,7 @@ __all__ = [
     "SCHEMA",
     "card",
     "card_markdown",
-    "figures_of",
+    "charts_of",
     "report_html",
     "write_pdf",
 ]

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from dprime.audit.record import AuditRecord
+from dprime.show.words import say
 
 FILE = "audit.toml"
 
 
-def settings_text(facts: AuditRecord) -> str:
+def settings_text(record: AuditRecord) -> str:
     """What to write into a file: TOML that `dprime audit` reads, or JSON for a run of Python."""
-    settings = facts.public_settings
-    return json.dumps(settings, indent=2) if facts.config.in_python else as_toml(settings)
+    settings = record.public_settings
+    return json.dumps(settings, indent=2) if record.config.in_python else as_toml(settings)
 
 
 def as_toml(values: Mapping[str, Any]) -> str:
@@ -27,11 +28,10 @@ def as_toml(values: Mapping[str, Any]) -> str:
     [claim]
     epsilon = 4.0
     """
-    plain = {name: value for name, value in values.items() if not isinstance(value, Mapping)}
-    tables = {name: value for name, value in values.items() if isinstance(value, Mapping) and value}
-    lines = _pairs(plain)
+    tables = {name: value for name, value in values.items() if isinstance(value, Mapping)}
+    lines = _pairs({name: value for name, value in values.items() if name not in tables})
     for name, table in tables.items():
-        lines += ["", f"[{name}]", *_pairs(table)]
+        lines += ["", f"[{name}]", *_pairs(table)] if table else []
     return "\n".join(lines) + "\n"
 
 
@@ -48,31 +48,19 @@ def _value(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def commands(facts: AuditRecord) -> list[str]:
+def commands(record: AuditRecord) -> list[str]:
     """The commands that repeat the run; none for a run of Python."""
-    if facts.config.in_python:
+    if record.config.in_python:
         return []
-    folder = " --data-dir FOLDER" if facts.config.data_dir else ""
-    seed = f" --seed-from {shlex.quote(facts.name)}"
+    folder = " --data-dir FOLDER" if record.config.data_dir else ""
+    seed = f" --seed-from {shlex.quote(record.name)}"
     return [f"dprime audit {FILE}{folder}{seed} --run again.run", "dprime report again.run"]
 
 
-def how(facts: AuditRecord) -> list[str]:
+def how(record: AuditRecord) -> list[str]:
     """What to do, in words."""
-    seed = f"The seed, which {facts.name} keeps, gives every random number of the run."
-    if facts.attacked["training"] is None:
-        seed = (
-            f"{seed[:-1]}, if the training function draws its own from the seed that it is given."
-        )
-    if facts.config.in_python:
-        return [
-            "The run was begun in Python, with objects that no file can name: call "
-            "dprime.audit.audit again with the same objects. These settings were kept of them.",
-            f"{seed} Run.open(…).seed reads it.",
-        ]
-    return [
-        f"Write these settings into {FILE} and give the commands below. {seed} With the versions "
-        "below the numbers come out the same.",
-        f"To check the answer only, dprime resume {facts.name} computes it again from the trials "
-        "in the run's file.",
-    ]
+    own = record.attacked["training"] is None
+    seed = say("repeat.own_seed" if own else "repeat.seed", name=record.name)
+    if record.config.in_python:
+        return [say("repeat.python"), say("repeat.python_seed", seed=seed)]
+    return [say("repeat.file", file=FILE, seed=seed), say("repeat.check", name=record.name)]

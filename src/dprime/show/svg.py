@@ -1,30 +1,32 @@
-"""A drawing inside an HTML page: no name in it is taken twice, and no address leads out."""
+"""A drawing for an HTML page: no name in it is taken twice, and no address leads out.
+
+The same drawing becomes a file of its own, with its title above it.
+"""
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Mapping
 from xml.etree import ElementTree
 
 from dprime.show import vega
 from dprime.show.chart import Chart
+from dprime.show.theme import COLOURS, FONT, PADDING
 
 LINK = "{http://www.w3.org/1999/xlink}href"
 REFERENCE = re.compile(r"url\(['\"]?#([^)'\"]+)['\"]?\)")
 
 
-def inline_svg(chart: Chart, width: int | None = None) -> str:
+def inline_svg(chart: Chart) -> str:
     """A chart's drawing without its title (the page has it), ready to be put into HTML.
 
     The drawing is one image with a text alternative: its parts have no roles of their own.
-
-    Args:
-        chart: what is drawn.
-        width: in pixels; None takes the usual one.
     """
-    spec = chart.spec(width=width)
+    spec = chart.spec()
     spec.pop("title", None)
-    name = chart.name if width is None else f"{chart.name}-{width}"
+    spec.pop("$schema", None)
+    name = chart.name
     root = ElementTree.fromstring(vega.svg(spec))
     ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
     names = {given: f"{name}-part{place}" for place, given in enumerate(ids)}
@@ -40,6 +42,30 @@ def inline_svg(chart: Chart, width: int | None = None) -> str:
         part = ElementTree.Element(tag, {"id": told[tag]})
         part.text = text
         root.insert(place, part)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+TITLE_WIDTH, LINE = 66, 20
+"""Letters in a line of a title, and its height in pixels."""
+
+
+def standalone_svg(chart: Chart, inline: str) -> str:
+    """A drawing that `inline_svg` made, as a file with the finding above it."""
+    root = ElementTree.fromstring(inline)
+    _, _, width, height = map(float, root.attrib["viewBox"].split())
+    lines, colours = textwrap.wrap(chart.title, TITLE_WIDTH), COLOURS["light"]
+    top = LINE * (len(lines) + 1)
+    size = {"width": f"{width:g}", "height": f"{height + top:g}"}
+    root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", **size}
+    root.attrib["viewBox"] = f"0 {-top} {width:g} {height + top:g}"
+    paper = ElementTree.Element("rect", {"y": f"{-top}", **size, "fill": colours["background"]})
+    look = {"font-family": FONT, "font-size": "15", "font-weight": "600", "fill": colours["ink"]}
+    title = ElementTree.Element("text", look)
+    for number, line in enumerate(lines):
+        place = {"x": f"{PADDING}", "y": f"{LINE * (number + 1) - top}"}
+        ElementTree.SubElement(title, "tspan", place).text = line
+    root.insert(2, paper)  # after the text alternative
+    root.insert(3, title)
     return ElementTree.tostring(root, encoding="unicode")
 
 

@@ -1,7 +1,8 @@
 """The explorer as an application: routes, and nothing that computes.
 
-Every route is a GET and is described truly in /openapi.json. Numbers come from `answers`, runs from
-`runs`, files from `files`; `guard` stands before all of them.
+Every route is a GET and is described truly in /openapi.json. Numbers come from `service`, runs from
+`runs`, files from `files`; `guard` stands before all of them. A route that computes runs in a
+thread, so that the server goes on listening.
 """
 
 from __future__ import annotations
@@ -10,43 +11,47 @@ import os
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from dataclasses import dataclass
+from inspect import Parameter, Signature
 from typing import Annotated, Any, Literal
 
-from anyio import to_thread
-from fastapi import FastAPI, Query, Request
+from fastapi import Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 import dprime
-from dprime import option, validate
+from dprime import validate
 from dprime.option import Option, nearest
-from dprime.request import ADDRESS, NAMES
-from dprime.web import files, models
-from dprime.web.answers import Answers
+from dprime.request import ADDRESS, MECHANISM, NAMES
+from dprime.web import files
 from dprime.web.guard import REPORT_POLICY, Guard, checked_token, refusal
-from dprime.web.options import FREE, GOALS, OVER, SPECIFIED, options
-from dprime.web.runs import Runs, UnknownRunError, checked_folder
+from dprime.web.options import CHARTS, PAGE_OPTIONS, TARGET_SLIDERS, PageOptions
+from dprime.web.runs import RunList, Runs, UnknownRunError, checked_folder
+from dprime.web.service import EMPTY, ChartRows, ExplorerService, RiskAnswer
 
 WORKERS = 2
 """Processes that compute beside the server."""
-
-THREADS = 64
-"""Answers that may be waited for at the same time."""
 
 HOSTS = ("127.0.0.1", "localhost")
 """What the explorer is called on its own machine."""
 
 PLAIN: TypeAdapter[Any] = TypeAdapter(Any)
-"""Writes plain values as JSON."""
+"""Writes plain values and dataclasses as JSON."""
 
 Theme = Literal["light", "dark"]
 
 
-def _number(about: str, example: str) -> Any:
-    return Query(description=about, examples=[example], max_length=100)
+@dataclass(frozen=True)
+class Refused:
+    """One sentence that says what would be right."""
+
+    detail: str
+
+
+def _number(about: str, example: object) -> Any:
+    return Query(description=about, examples=[str(example)], max_length=100)
 
 
 def _word(about: str, words: Sequence[str]) -> Any:
@@ -55,40 +60,54 @@ def _word(about: str, words: Sequence[str]) -> Any:
 
 
 def _query(option: Option) -> Any:
+    """How an option is described: as the command line says it."""
     if option.choices:
         return _word(option.line(), option.choices)
-    return _number(option.line(), EXAMPLES.get(option.name, str(option.default)))
+    return _number(option.line(), EXAMPLES.get(option.name, option.default))
 
 
-EXAMPLES = {"noise_multiplier": "1.1", "sample_rate": "0.004", "steps": "14000", "prior": "0.1"}
+EXAMPLES = {"noise_multiplier": 1.1, "sample_rate": 0.004, "steps": 14000, "prior": 0.1}
 """Where an option has no default that could be one."""
 
-takes = partial(option.takes, annotate=_query)
-"""Gives a route its parameters."""
 
-Over = Annotated[str, _word("What `risk` is drawn over.", OVER)]
-Figures = Annotated[
-    str,
-    Query(
-        description="Comma list out of trade-off, trade-off-log, risk, precision, bayes-security.",
-        examples=["trade-off,risk"],
-        max_length=200,
-    ),
-]
+def _texts_beside(*others: str) -> Any:
+    """What an address gives of the question; a name that nothing goes by is refused.
 
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    401: {"model": models.Refused, "description": "The token is missing or wrong."},
-    405: {"model": models.Refused, "description": "Only GET is answered."},
-    413: {"model": models.Refused, "description": "The body is above 16 KB."},
-    421: {"model": models.Refused, "description": "The Host header names another machine."},
-    422: {
-        "model": models.Refused,
-        "description": "An input is not right; the sentence says which.",
-    },
+    `others` are the names that a route reads itself.
+    """
+
+    async def given(request: Request, **texts: str | None) -> dict[str, str]:
+        for name in request.query_params:
+            if name not in (*NAMES, *others):
+                remedy = nearest(name, (*NAMES, *others), "leave it out").rstrip("?.")
+                raise validate.invalid_value("parameter", name, "known", remedy)
+        return {name: text for name, text in texts.items() if text is not None}
+
+    named = {option.name: Annotated[str | None, _query(option)] for option in ADDRESS}
+    given.__signature__ = Signature([  # type: ignore[attr-defined]
+        Parameter("request", Parameter.KEYWORD_ONLY, annotation=Request),
+        *(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=each)
+          for name, each in named.items()),
+    ])  # fmt: skip
+    return Depends(given)
+
+
+def _answer(model: Any) -> dict[int | str, dict[str, Any]]:
+    return {200: {"model": model, "description": "The answer."}}
+
+
+def _refused(status: int, about: str) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": Refused, "description": about}}
+
+
+REFUSALS = {
+    **_refused(401, "The token is missing or wrong."),
+    **_refused(405, "Only GET is answered."),
+    **_refused(413, "The body is above 16 KB."),
+    **_refused(421, "The Host header names another machine."),
+    **_refused(422, "An input is not right; the sentence says which."),
 }
-UNKNOWN: dict[int | str, dict[str, Any]] = {
-    404: {"model": models.Refused, "description": "There is no such thing."}
-}
+UNKNOWN = _refused(404, "There is no such thing.")
 
 
 def create_app(
@@ -104,9 +123,17 @@ def create_app(
         folder: where the runs are; nothing else of the disk can be reached.
         token: what everybody must show, or None where only this machine can ask.
         hosts: the names under which it may be asked for.
-        workers: processes that compute beside the server, from its start to its end; with 0 the
-            server's own threads do.
+        workers: processes that compute beside the server; with 0 the thread that asks does.
     """
+    service, runs = ExplorerService(workers), Runs(checked_folder(folder))
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        for work in (files.vega, service.prepare):  # what the first page asks for
+            threading.Thread(target=work, daemon=True).start()
+        yield
+        service.stop()
+
     app = FastAPI(
         title="dprime explorer",
         version=dprime.__version__,
@@ -115,26 +142,15 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
         responses=REFUSALS,
-        lifespan=_lifespan,
+        default_response_class=Response,
+        lifespan=lifespan,
     )
-    app.state.answers, app.state.runs = Answers(workers), Runs(checked_folder(folder))
     _add_errors(app)
     _add_page(app)
-    _add_risks(app, app.state.answers)
-    _add_runs(app, app.state.runs)
+    _add_risks(app, service)
+    _add_runs(app, runs)
     app.add_middleware(Guard, hosts=hosts, token=token if token is None else checked_token(token))
     return app
-
-
-@asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Answer once the processes are awake; what the first page will ask for is made meanwhile."""
-    threading.Thread(target=files.vega, daemon=True).start()
-    to_thread.current_default_thread_limiter().total_tokens = THREADS
-    app.state.answers.start()
-    await to_thread.run_sync(app.state.answers.wait)
-    yield
-    app.state.answers.stop()
 
 
 def _add_page(app: FastAPI) -> None:
@@ -142,7 +158,6 @@ def _add_page(app: FastAPI) -> None:
 
     @app.get(
         "/",
-        response_class=Response,
         responses={
             200: {"content": {"text/html": {}}, "description": "The page."},
             303: {"description": "The token was right: go on without it."},
@@ -154,7 +169,6 @@ def _add_page(app: FastAPI) -> None:
 
     @app.get(
         "/static/{file}",
-        response_class=Response,
         responses={
             200: {
                 "content": {kind.partition(";")[0]: {} for kind in files.KINDS.values()},
@@ -180,64 +194,64 @@ def _file(file: files.File, known: str | None) -> Response:
     return Response(file.contents, headers={**headers, "Content-Type": file.kind})
 
 
-def _add_risks(app: FastAPI, answers: Answers) -> None:
-    """Options, risks, choices and empty drawings."""
+def _add_risks(app: FastAPI, service: ExplorerService) -> None:
+    """Options, risks, choices and charts."""
 
-    @app.get("/api/options", response_class=Response, responses=_ok(models.Options))
+    @app.get("/api/options", responses=_answer(PageOptions))
     def api_options() -> Response:
-        """Positions of the sliders, targets, figures."""
-        return _json(options())
+        """Positions of the sliders, targets, charts."""
+        return _json(PAGE_OPTIONS)
 
-    @app.get("/api/risk", response_class=Response, responses=_ok(models.Risk))
-    @takes(*ADDRESS)
-    def api_risk(
-        request: Request,
-        over: Over = "noise_multiplier",
-        figures: Figures = "",
-        **given: str,
-    ) -> Response:
-        """What no attacker can beat: `dprime risk`, with figures."""
-        _check_known(request, ("over", "figures"))
-        return _json(answers.risk(given, over=over, figures=_names(figures)))
+    @app.get("/api/risk", responses=_answer(RiskAnswer))
+    def api_risk(texts: Annotated[dict[str, str], _texts_beside()]) -> Response:
+        """What no attacker can beat: `dprime risk`."""
+        return _json(service.risk(texts))
 
-    @app.get("/api/choose", response_class=Response, responses=_ok(models.Choice))
-    @takes(*ADDRESS)
+    @app.get("/api/choose", responses=_answer(RiskAnswer))
     def api_choose(
-        request: Request,
-        target: Annotated[str, _word("The risk to keep.", tuple(GOALS))],
-        value: Annotated[str, _number("At most this (Bayes security: at least).", "0.1")],
-        free: Annotated[str, _word("The parameter to choose.", tuple(FREE))],
-        over: Over = "noise_multiplier",
-        figures: Figures = "",
-        **given: str,
+        texts: Annotated[dict[str, str], _texts_beside("target", "value", "free")],
+        target: Annotated[str, _word("The risk to keep.", tuple(TARGET_SLIDERS))],
+        value: Annotated[str, _number("At most this (Bayes security: at least).", 0.1)],
+        free: Annotated[str, _word("The parameter to choose.", MECHANISM)],
     ) -> Response:
-        """The parameter that keeps a risk: `dprime choose`, with figures."""
-        _check_known(request, ("target", "value", "free", "over", "figures"))
-        found = answers.choose(given, target, value, free, over=over, figures=_names(figures))
-        return _json(found)
+        """The parameter that keeps a risk: `dprime choose`."""
+        return _json(service.choose(texts, target, value, free))
+
+    @app.get("/api/charts", responses=_answer(dict[str, ChartRows]))
+    def api_charts(
+        texts: Annotated[dict[str, str], _texts_beside("charts", "over")],
+        charts: Annotated[
+            str,
+            Query(description=f"Comma list out of {', '.join(CHARTS)}.", max_length=200),
+        ] = ",".join(CHARTS),
+        over: Annotated[str, _word("What `risk` is drawn over.", MECHANISM)] = MECHANISM[0],
+    ) -> Response:
+        """The charts of a setting by name."""
+        names = [name for name in charts.split(",") if name]
+        return _json(service.charts(texts, names, over))
 
     @app.get(
-        "/api/figures/{name}", response_class=Response, responses={**_ok(models.Plain), **UNKNOWN}
+        "/api/charts/{name}",
+        responses={**_answer(dict[str, Any]), **UNKNOWN},
     )
-    def api_figure(name: str, theme: Theme = "light") -> Response:
-        """The empty Vega-Lite specification of a figure; its data set is called `rows`."""
-        if name not in SPECIFIED:
-            raise HTTPException(404, f"figure must be one of {', '.join(SPECIFIED)}.")
-        return _json(answers.specification(name, theme))
+    def api_specification(name: str, theme: Theme = "light") -> Response:
+        """The empty Vega-Lite specification of a chart; its data set is called `rows`."""
+        if name not in EMPTY:
+            raise HTTPException(404, f"chart must be one of {', '.join(EMPTY)}.")
+        return _json(service.specification(name, theme))
 
 
 def _add_runs(app: FastAPI, runs: Runs) -> None:
     """The list of runs, their cards and reports."""
 
-    @app.get("/api/runs", response_class=Response, responses=_ok(models.RunList))
+    @app.get("/api/runs", responses=_answer(RunList))
     def api_runs() -> Response:
         """The runs in the folder with their progress."""
         return _json(runs.listed())
 
     @app.get(
         "/api/runs/{name}/card",
-        response_class=Response,
-        responses={**_ok(models.Plain), **UNKNOWN},
+        responses={**_answer(dict[str, Any]), **UNKNOWN},
     )
     def api_card(name: str) -> Response:
         """The privacy card of a finished run."""
@@ -245,7 +259,6 @@ def _add_runs(app: FastAPI, runs: Runs) -> None:
 
     @app.get(
         "/runs/{name}/report",
-        response_class=Response,
         responses={200: {"content": {"text/html": {}}, "description": "The report."}, **UNKNOWN},
     )
     def report(name: str) -> Response:
@@ -254,25 +267,8 @@ def _add_runs(app: FastAPI, runs: Runs) -> None:
         return Response(runs.report(name), headers=headers, media_type="text/html")
 
 
-def _ok(model: Any) -> dict[int | str, dict[str, Any]]:
-    return {200: {"model": model, "description": "The answer."}}
-
-
 def _json(value: Any) -> Response:
     return Response(PLAIN.dump_json(value), media_type="application/json")
-
-
-def _names(figures: str) -> list[str]:
-    return [name for name in figures.split(",") if name]
-
-
-def _check_known(request: Request, others: Sequence[str]) -> None:
-    """Refuse a name that nothing goes by, instead of passing it over."""
-    known = (*NAMES, *others)
-    for name in request.query_params:
-        if name not in known:
-            remedy = nearest(name, known, "leave it out").rstrip("?.")
-            raise validate.invalid_value("parameter", name, "known", remedy)
 
 
 def _add_errors(app: FastAPI) -> None:

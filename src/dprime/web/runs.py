@@ -10,20 +10,20 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dprime import validate
 from dprime.runs import run_file
 from dprime.runs.folder import summary_of
 from dprime.runs.run import Run
-from dprime.web.cache import Cache
 
 LISTED = 2_000
 """How many runs are remembered."""
 
-REPORTS_BYTES = 40_000_000
-"""What the kept reports may weigh together."""
+REPORTS = 10
+"""How many reports are remembered, of at most 3 MB each."""
 
 Signature = tuple[object, ...]
 """Tells every change of a run's file."""
@@ -34,11 +34,28 @@ class UnknownRunError(validate.InputError):
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A line of the list: a run, or why a file is none."""
+class RunLine:
+    """A run in the list: its summary, the verdict, and whether there is a report."""
 
-    run: dict[str, Any] | None
-    reason: str = ""
+    name: str
+    adversary: str
+    data: str
+    blocks: int
+    done: int
+    total_trials: int
+    state: Literal["complete", "running", "failed", "incomplete"]
+    changed: str
+    verdict: str | None
+    sentence: str | None
+    report: bool
+
+
+@dataclass(frozen=True)
+class RunList:
+    """The runs in the folder, and why its other files are none."""
+
+    runs: list[RunLine]
+    not_runs: dict[str, str]
 
 
 class Runs:
@@ -47,26 +64,26 @@ class Runs:
     >>> import tempfile
     >>> place = Path(tempfile.mkdtemp())
     >>> Run.create(place / "a.run", "audit", {"adversary": "di", "seed": 1}, blocks=4).close()
-    >>> [(run["name"], run["state"], run["report"]) for run in Runs(place).listed()["runs"]]
+    >>> [(run.name, run.state, run.report) for run in Runs(place).listed().runs]
     [('a.run', 'incomplete', False)]
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder).absolute()
-        self._listed = Cache[tuple[str, Signature], Listed](LISTED)
-        self._reports = Cache[tuple[str, Signature], bytes](REPORTS_BYTES, len)
+        self._line = lru_cache(LISTED)(self._read_line)
+        self._report = lru_cache(REPORTS)(self._written)
 
-    def listed(self) -> dict[str, Any]:
+    def listed(self) -> RunList:
         """Every run with its progress, and the other files, each with the reason."""
-        found = {path.name: self._line(path) for path in self._files()}
-        return {
-            "runs": [line.run for line in found.values() if line.run is not None],
-            "not_runs": {
-                name: line.reason
-                for name, line in found.items()
-                if line.run is None and name.endswith(run_file.ENDING)
+        lines = {path.name: self._line(path, _signature(path)) for path in self._files()}
+        return RunList(
+            [line for line in lines.values() if isinstance(line, RunLine)],
+            {
+                name: line
+                for name, line in lines.items()
+                if isinstance(line, str) and name.endswith(run_file.ENDING)
             },
-        }
+        )
 
     def card(self, name: str) -> dict[str, Any]:
         """The privacy card of a finished run."""
@@ -78,16 +95,15 @@ class Runs:
 
     def report(self, name: str) -> bytes:
         """The report of a finished run, as HTML."""
+        path = self._path(name)
+        return self._report(path, _signature(path))
+
+    def _written(self, path: Path, _: Signature) -> bytes:
         from dprime.audit.record import record_of  # noqa: PLC0415  needs an extra
         from dprime.show.report import report_html  # noqa: PLC0415
 
-        path = self._path(name)
-
-        def written() -> bytes:
-            html: str = self._reading(path, lambda place: report_html(record_of(place)))
-            return html.encode()
-
-        return self._reports.get((name, _signature(path)), written)
+        html: str = self._reading(path, lambda place: report_html(record_of(place)))
+        return html.encode()
 
     def _files(self) -> list[Path]:
         """The plain files of the folder that could be runs; no links, which may lead out of it."""
@@ -101,15 +117,13 @@ class Runs:
                 return path
         raise UnknownRunError(f"run must be one of the folder's, but it is {name!r}: see the list.")
 
-    def _line(self, path: Path) -> Listed:
-        """A file of the folder, looked into again only when it has changed."""
-        return self._listed.get((path.name, _signature(path)), lambda: self._looked_at(path))
-
-    def _looked_at(self, path: Path) -> Listed:
+    def _read_line(self, path: Path, _: Signature) -> RunLine | str:
+        """A file of the folder; the reason where it is no run."""
         try:
-            return Listed(self._reading(path, _run))
+            found: RunLine = self._reading(path, _run)
         except validate.InputError as error:
-            return Listed(None, str(error))
+            return str(error)
+        return found
 
     def _reading(self, path: Path, read: Callable[[Path], Any]) -> Any:
         """Read a run; what goes wrong is said without the folder's place on the disk."""
@@ -124,19 +138,18 @@ class Runs:
         return sentence
 
 
-def _run(path: Path) -> dict[str, Any]:
+def _run(path: Path) -> RunLine:
     """A run's line in the list."""
     with Run.open(path, verify=False) as run:
         summary, answer = summary_of(run), run.result or {}
     verdict = answer.get("verdict")
-    listed = {name: value for name, value in vars(summary).items() if name != "kind"}
-    return {
-        **listed,
-        "changed": summary.changed.isoformat(),
-        "verdict": verdict["outcome"] if isinstance(verdict, Mapping) else verdict,
-        "sentence": answer.get("sentence"),
-        "report": "rows" in answer,
-    }
+    known = {name: value for name, value in vars(summary).items() if name != "kind"}
+    return RunLine(
+        **{**known, "changed": summary.changed.isoformat()},
+        verdict=verdict["outcome"] if isinstance(verdict, Mapping) else verdict,
+        sentence=answer.get("sentence"),
+        report="rows" in answer,
+    )
 
 
 def _signature(path: Path) -> Signature:

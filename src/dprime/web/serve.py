@@ -16,7 +16,6 @@ import uvicorn
 from dprime import validate
 from dprime.web.app import HOSTS, create_app
 from dprime.web.guard import checked_token
-from dprime.web.runs import checked_folder
 
 HERE = "127.0.0.1"
 """Only this machine can ask here."""
@@ -36,10 +35,10 @@ ANYWHERE = ("0.0.0.0", "::")
 
 
 @dataclass(frozen=True)
-class Place:
+class ServerAddress:
     """Where the explorer listens, and what must be shown to it.
 
-    >>> Place("127.0.0.1", 8765, None).address
+    >>> ServerAddress("127.0.0.1", 8765, None).address
     'http://127.0.0.1:8765/'
     """
 
@@ -55,7 +54,7 @@ class Place:
         shown = f"?{urlencode({'token': self.token})}" if self.token else ""
         return f"http://{name}:{self.port}/{shown}"
 
-    def on(self, listener: socket.socket) -> Place:
+    def on(self, listener: socket.socket) -> ServerAddress:
         """The same place with the port that it really has."""
         return replace(self, port=int(listener.getsockname()[1]))
 
@@ -67,7 +66,7 @@ class Place:
         return (*HOSTS, self.host) if self.token else HOSTS
 
 
-def place_for(host: str | None, port: int, token: str | None) -> Place:
+def place_for(host: str | None, port: int, token: str | None) -> ServerAddress:
     """Where to listen: on this machine alone, or on a host that was named, and then with a token.
 
     >>> place_for(None, 8765, None).token is None
@@ -83,13 +82,14 @@ def place_for(host: str | None, port: int, token: str | None) -> Place:
         checked_token(token)
     elif host is not None:
         token = secrets.token_urlsafe(32)
-    return Place(HERE if host is None else host, port, token)
+    return ServerAddress(HERE if host is None else host, port, token)
 
 
-def listening(place: Place) -> socket.socket:
+def listening(place: ServerAddress) -> socket.socket:
     """A socket at the place; port 0 takes any that is free."""
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends at once (TCP_NODELAY) only where the protocol is named.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((place.host, place.port))
@@ -107,28 +107,7 @@ def listening(place: Place) -> socket.socket:
     return listener
 
 
-def serve(
-    folder: str | Path,
-    host: str | None = None,
-    port: int = PORT,
-    token: str | None = None,
-    open_browser: bool = True,
-) -> None:
-    """Serve the explorer until it is interrupted.
-
-    Args:
-        folder: where the runs are.
-        host: an address to listen on; None is this machine alone. With one, a token is demanded.
-        port: to listen on; 0 takes any that is free.
-        token: what everybody must show; drawn where a host is given and none is named.
-        open_browser: whether to open the page.
-    """
-    place = place_for(host, port, token)
-    there, listener = checked_folder(folder), listening(place)
-    run(there, place.on(listener), listener, open_browser=open_browser)
-
-
-def run(folder: Path, place: Place, listener: socket.socket, *, open_browser: bool) -> None:
+def run(folder: Path, place: ServerAddress, listener: socket.socket, *, open_browser: bool) -> None:
     """Serve on a socket that is open already."""
     app = create_app(folder, token=place.token, hosts=place.hosts)
     config = uvicorn.Config(

@@ -5,17 +5,14 @@ import { settingNames, targetOf } from "./state.js";
 
 const HARDLY = 0.9; // an advantage above this is close to certainty
 
-/** The answers by name. */
-const byName = (answer) => Object.fromEntries(answer.answers.map((one) => [one.name, one]));
-
 /** The finding about one setting, in a sentence; `stale` where it is the one of before. */
 export function finding(state, options, answer, stale) {
   const before = stale ? "Before: " : "";
   const these = stale ? "the settings of before" : "these settings";
-  const { advantage } = byName(answer);
+  const { advantage } = answer.metrics;
   if (answer.chosen) {
     const { asked } = answer;
-    const free = options.free.find((one) => one.name === asked.free);
+    const free = options.parameters[asked.free];
     const limit = `${targetOf(options, asked).title} ${asked.value}`;
     return `${before}With ${free.title.toLowerCase()} ${answer.chosen.shown} your limit holds: ${limit}.`;
   }
@@ -38,7 +35,7 @@ export function showAnswers(state, options, latest, stale) {
   const findings = names.map((name) =>
     labelled(name, finding(state, options, latest[name], stale.includes(name))),
   );
-  const plain = state.compare ? [] : names.map((name) => byName(latest[name]).advantage.sentence);
+  const plain = state.compare ? [] : names.map((name) => latest[name].metrics.advantage.sentence);
   write(get("finding"), findings.join("\n"));
   write(get("plainly"), plain.join("\n"));
   write(get("brief"), names.map((name) => labelled(name, brief(latest[name]))).join(" · "));
@@ -53,38 +50,38 @@ export function showAnswers(state, options, latest, stale) {
 
 /** The two numbers that stay in sight on a phone while a slider moves. */
 function brief(answer) {
-  const { advantage, epsilon } = byName(answer);
+  const { advantage, epsilon } = answer.metrics;
   return `advantage ≤ ${advantage.shown}, ε ≤ ${epsilon.shown}`;
 }
 
 /** Fill the table; its rows and cells are kept from answer to answer. */
 function showTable(names, latest) {
   const holder = get("table");
-  const layout = names.join() + latest[names[0]].answers.map((one) => one.name).join();
+  const metrics = Object.keys(latest[names[0]].metrics);
+  const layout = [...names, ...metrics].join();
   if (holder.dataset.layout !== layout) {
-    holder.replaceChildren(emptyTable(names, latest[names[0]].answers));
+    holder.replaceChildren(emptyTable(names, metrics));
     holder.dataset.layout = layout;
   }
-  const found = names.map((name) => byName(latest[name]));
   for (const row of holder.querySelectorAll("tbody tr"))
     fillRow(
       row,
       names,
-      found.map((one) => one[row.dataset.metric]),
+      names.map((name) => latest[name].metrics[row.dataset.metric]),
     );
 }
 
-function emptyTable(names, answers) {
+function emptyTable(names, metrics) {
   const pair = names.length > 1;
   const heads = pair
     ? ["What", "A, at most", "B, at most", "Difference"]
     : ["What", "At most", "In plain words"];
   const head = (text) => make("th", { role: "columnheader", scope: "col" }, text);
   const cell = (part, label) => make("td", { role: "cell", "data-part": part, "data-label": label });
-  const rows = answers.map((one) =>
+  const rows = metrics.map((metric) =>
     make(
       "tr",
-      { role: "row", "data-metric": one.name },
+      { role: "row", "data-metric": metric },
       make("th", { role: "rowheader", scope: "row" }),
       ...names.map((name) => cell(name, pair ? name.toUpperCase() : null)),
       cell(pair ? "difference" : "sentence", pair ? "Difference" : null),
@@ -102,7 +99,7 @@ function fillRow(row, names, found) {
   write(row.querySelector("th"), found[0].title);
   const part = (name) => row.querySelector(`[data-part="${name}"]`);
   names.forEach((name, index) => fillNumber(part(name), found[index], names.length > 1));
-  if (names.length > 1) fillDifference(part("difference"), ...found);
+  if (names.length > 1) fillDifference(part("difference"), row.dataset.metric, ...found);
   else write(part("sentence"), found[0].sentence);
 }
 
@@ -117,9 +114,9 @@ function fillNumber(cell, answer, withSentence) {
 }
 
 /** B against A in an arrow and words; numbers that read the same count as the same. */
-function fillDifference(cell, a, b) {
+function fillDifference(cell, metric, a, b) {
   const limit = (answer) => answer.value ?? Infinity;
-  const floor = a.name === "bayes_security";
+  const floor = metric === "bayes_security";
   const up = limit(b) > limit(a);
   const words =
     a.shown === b.shown

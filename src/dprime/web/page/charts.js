@@ -21,7 +21,7 @@ const vega = new Promise((resolve, reject) => {
 vega.catch(() => {});
 
 function specification(name, theme) {
-  const address = `/api/figures/${name}?theme=${theme}`;
+  const address = `/api/charts/${name}?theme=${theme}`;
   if (!specifications.has(address)) {
     const found = fetched(address);
     found.catch(() => specifications.delete(address));
@@ -57,12 +57,12 @@ export class Chart {
     new ResizeObserver(() => this.#fit()).observe(this.canvas);
   }
 
-  /** Show a figure; resolves when it is drawn. */
-  show(figure, theme, label) {
-    write(this.title, label ? `${label}: ${figure.title}` : figure.title);
-    write(this.text, figure.text);
-    write(this.words, figure.text);
-    const turn = this.#queue.then(() => this.#draw(figure, theme));
+  /** Show a chart; resolves when it is drawn. */
+  show(chart, theme, label) {
+    write(this.title, label ? `${label}: ${chart.title}` : chart.title);
+    write(this.text, chart.text);
+    write(this.words, chart.text);
+    const turn = this.#queue.then(() => this.#draw(chart, theme));
     this.#queue = turn.catch((error) => this.#excuse(error));
     return this.#queue;
   }

@@ -1,7 +1,8 @@
 // The explorer: sliders ask, the server answers, numbers and drawings follow.
 //
 //   move ──► state ──► address bar
-//              └──► question ──► answer ──► headline, table, command ──► drawings
+//              └──► question ──► answer ──► headline, table, command
+//                                   └─────► question for charts ──► drawings
 //
 // A move has a number. When its drawings are on the screen, that number stands in
 // <html data-drawn> and the time it took in performance.getEntriesByName("dprime-move").
@@ -13,6 +14,7 @@ import { closeOnEscape, mark, radios, Slider } from "./controls.js";
 import { announce, get, make, write } from "./dom.js";
 import { watchRuns } from "./runs.js";
 import {
+  chartsQuestion,
   question,
   questionNames,
   readAddress,
@@ -32,7 +34,8 @@ const ADJACENCY = {
 const OVER = { noise_multiplier: "noise", sample_rate: "sampling rate", steps: "steps" };
 
 const lanes = { a: new Lane(), b: new Lane() };
-const latest = { a: null, b: null }; // the last good answers
+const chartLanes = { a: new Lane(), b: new Lane() };
+const latest = { a: null, b: null }; // the last good answers, with their charts
 const errors = { a: "", b: "" };
 const sliders = { a: {}, b: {}, ask: {} };
 const charts = { a: {}, b: {} };
@@ -67,21 +70,26 @@ async function move(names, event = undefined) {
 /** The slider that a hand is moving, if it is one. */
 const handOf = (event) => (event?.target.type === "range" ? event.target.id : null);
 
-/** Ask about one setting; show its numbers at once and its drawings as soon as they can be. */
+/** Ask about one setting: show its numbers as soon as they come, and draw its charts. */
 async function answerFor(name, hand) {
   const { target, value, free } = state;
-  let answer;
+  const drawings = chartsQuestion(state, name, chartNames());
+  const askCharts = () => chartLanes[name].ask(`/api/charts?${drawings}`, hand);
+  const coming = state.mode === "risk" ? askCharts() : null; // a choice has to be made first
+  coming?.catch(() => {}); // what is wrong with the question is said of the numbers
   try {
-    answer = await lanes[name].ask(question(state, name, figureNames()), hand);
+    const answer = await lanes[name].ask(question(state, name), hand);
+    latest[name] = { ...answer, charts: latest[name]?.charts, asked: { target, value, free } };
+    errors[name] = "";
+    adoptChosen(name, answer);
+    showNumbers();
+    if (answer.chosen) drawings.set(answer.chosen.name, answer.chosen.value);
+    latest[name].charts = await (coming ?? askCharts());
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     refused(name, error.message);
     return;
   }
-  latest[name] = { ...answer, asked: { target, value, free } };
-  errors[name] = "";
-  adoptChosen(name, answer);
-  showNumbers();
   await showCharts(name);
 }
 
@@ -109,7 +117,7 @@ function afterPaint(then) {
   requestAnimationFrame(() => setTimeout(then));
 }
 
-const figureNames = () =>
+const chartNames = () =>
   SLOTS.map((slot) => (slot === "trade-off" && state.scale === "log" ? "trade-off-log" : slot));
 
 // ---------------------------------------------------------------- showing
@@ -139,10 +147,10 @@ function sliderNamed(name, sentence) {
 }
 
 async function showCharts(name) {
-  const drawn = figureNames().map((figure, index) => {
-    const found = latest[name].figures[figure];
-    return charts[name][SLOTS[index]].show(found, theme(), state.compare ? name.toUpperCase() : "");
-  });
+  const found = Object.values(latest[name].charts ?? {});
+  const drawn = found.map((chart, index) =>
+    charts[name][SLOTS[index]].show(chart, theme(), state.compare ? name.toUpperCase() : ""),
+  );
   await Promise.all(drawn);
 }
 
@@ -283,7 +291,7 @@ function buildGoal() {
   radios(
     get("free"),
     "free",
-    options.free.map((one) => [one.name, one.title]),
+    options.free.map((one) => [one, options.parameters[one].title]),
     (value, event) => {
       state.free = value;
       move(["a", "b"], event);
@@ -321,7 +329,7 @@ function toolOf(slot) {
     const over = make(
       "select",
       { id: "over" },
-      ...options.over.map((one) => make("option", { value: one }, OVER[one] ?? one)),
+      ...options.free.map((one) => make("option", { value: one }, OVER[one] ?? one)),
     );
     over.addEventListener("change", (event) => {
       state.over = over.value;

@@ -50,15 +50,11 @@ export function readAddress(search, options) {
     a,
     b: setting("b.", a),
     ask,
-    over: among("over", options.over, options.over[0]),
+    over: among("over", options.free, options.free[0]),
     mode: among("mode", ["risk", "choose"], "risk"),
     target,
     value: text("value", String(options.targets.find((one) => one.name === target).default)),
-    free: among(
-      "free",
-      options.free.map((one) => one.name),
-      options.free[0].name,
-    ),
+    free: among("free", options.free, options.free[0]),
     compare: given.get("compare") === "1",
     scale: among("scale", ["linear", "log"], "linear"),
     view: among("view", ["explore", "runs"], "explore"),
@@ -84,13 +80,18 @@ export function writeAddress(state) {
 }
 
 /** The question about setting "a" or "b", as the server takes it. */
-export function question(state, name, figures) {
-  const query = new URLSearchParams({ ...state[name], ...state.ask, over: state.over });
-  query.set("figures", figures.join(","));
+export function question(state, name) {
+  const query = new URLSearchParams({ ...state[name], ...state.ask });
   if (state.mode === "risk") return `/api/risk?${query}`;
   query.delete(state.free);
   query.set("target", state.target);
   query.set("value", state.value);
   query.set("free", state.free);
   return `/api/choose?${query}`;
+}
+
+/** The question for the charts of setting "a" or "b"; it holds only what they show. */
+export function chartsQuestion(state, name, charts) {
+  const { prior, fpr, delta } = state.ask;
+  return new URLSearchParams({ ...state[name], prior, fpr, delta, over: state.over, charts });
 }

@@ -1,0 +1,99 @@
+"""What is computed for a question, and what is known already."""
+
+import pytest
+
+from dprime.mechanisms import DPSGD
+from dprime.web.options import CHARTS, SLIDERS
+from dprime.web.ranges import Setting, advantage
+from dprime.web.service import EMPTY, FIRST, ExplorerService
+
+TEXTS = {name: str(slider.default) for name, slider in SLIDERS.items()}
+
+
+@pytest.fixture
+def curves(monkeypatch):
+    """The settings whose curves were computed."""
+    computed, original = [], DPSGD.curve
+
+    def counted(self, adjacency=None, *, group_size=1):
+        computed.append((self, adjacency, group_size))
+        return original(self, adjacency, group_size=group_size)
+
+    monkeypatch.setattr(DPSGD, "curve", counted)
+    return computed
+
+
+@pytest.fixture
+def service():
+    return ExplorerService()
+
+
+def test_only_what_is_asked_for_is_computed_and_once(curves, service):
+    service.risk(TEXTS)
+    service.charts(TEXTS, ["trade-off", "trade-off-log", "precision"])
+    assert len(curves) == 1
+    service.charts(TEXTS, CHARTS)
+    points = curves[1:]
+    assert len(points) == len(set(points)) == 12 + 2 * 5 - 1  # in both: the setting itself
+    for name in ("prior", "belief_prior", "belief", "fpr", "delta"):
+        for position in SLIDERS[name].positions:
+            moved = {**TEXTS, name: str(position)}
+            service.risk(moved)
+            service.charts(moved, CHARTS)
+    assert curves[1:] == points
+
+
+def test_a_move_along_a_range_needs_little(curves, service):
+    service.charts(TEXTS, ["risk"])
+    curves.clear()
+    service.charts({**TEXTS, "noise_multiplier": "1.2"}, ["risk"])
+    assert {mechanism.noise_multiplier for mechanism, _, _ in curves} == {1.2}
+
+
+def test_a_choice_is_made_once(curves, service):
+    first = service.choose(TEXTS, "advantage", "0.1", "noise_multiplier")
+    curves.clear()
+    moved = {**TEXTS, "fpr": "0.001"}
+    again = service.choose(moved, "advantage", "0.1", "noise_multiplier")
+    assert again.chosen == first.chosen
+    assert curves == []
+
+
+def test_charts_move_with_what_they_show(service):
+    before = service.charts(TEXTS, CHARTS)
+    for name, position, changed in [
+        ("fpr", "0.1", {"trade-off", "trade-off-log"}),
+        ("prior", "0.5", {"precision"}),
+        ("delta", "1e-3", {"precision"}),
+        ("belief", "0.6", set()),
+        ("steps", "100", set(CHARTS)),
+        ("group_size", "2", set(CHARTS)),
+    ]:
+        after = service.charts({**TEXTS, name: position}, CHARTS)
+        assert {each for each in CHARTS if after[each] != before[each]} == changed, name
+    after = service.charts({**TEXTS, "adjacency": "replace"}, CHARTS)
+    moved = {each for each in CHARTS if after[each] != before[each]}
+    assert moved >= set(CHARTS) - {"bayes-security"}
+
+
+def test_the_next_move_is_computed_ahead():
+    service = ExplorerService(processes=1)
+    service.charts(TEXTS, ["risk", "bayes-security"])
+    for future in service._answers._ahead:
+        future.result(60)
+    known = set(service._answers._known)
+    usual = Setting.of(DPSGD(1.1, 0.004, 14_000), "add-remove", 1)
+    for near in (usual.moved("noise_multiplier", 1.2), usual.moved("steps", 7_000)):
+        for each in (*near.over("noise_multiplier"), *near.course()):
+            assert (advantage, each) in known
+        assert {(advantage, each._replace(adjacency="replace")) for each in near.course()} <= known
+    service.stop()
+
+
+def test_what_the_page_begins_with_is_prepared(curves, service):
+    service.prepare()
+    curves.clear()
+    service.charts(TEXTS, CHARTS)
+    service.risk(TEXTS)
+    assert curves == []
+    assert set(FIRST) <= set(EMPTY)
