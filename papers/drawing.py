@@ -13,8 +13,8 @@ from papers.reproduce import readable
 LINES = (Pencil("first"), *COMPARED)
 """Lines differ by dash as well as by colour."""
 
-BETWEEN = 60
-"""Pixels from one name across to the next, about."""
+ACROSS = 560
+"""Pixels from the first name across to the last, about."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ def _series(drawn: Line, place: int, places: Sequence[str]) -> Series:
     ends = any(end is not None for end in low)
     joined: Kind = "joined" if ends else "line"
     kind: Kind = joined if drawn.kind == "line" else "points"
-    first = x[0] if places and x else 0.0
+    aside = ACROSS / len(places) * (x[0] - round(x[0])) if places and x else 0.0
     return Series(
         drawn.name, pencil, [places[round(each) - 1] for each in x] if places else x, y, kind,
         low if ends else (), high if ends else (),
-        aside=BETWEEN * (first - round(first)),  # pixels, of names that stand so far apart
+        aside=aside,
     )  # fmt: skip
