@@ -261,7 +261,7 @@ SAYS = {
         "The number that decides", "The training is (", "It was named before the trials",
         "Reached: a lower bound with 95 % confidence.", "only band was named before the trials",
         "band (named)", 'adversary = "malicious-dataset"',
-        "dprime audit audit.toml --seed-from stands.run --out again.run",
+        "dprime audit audit.toml --seed-from stands.run --run again.run",
     ],
     "bayesian": [
         "Reached: a lower bound with a posterior probability of 95 %",

@@ -35,7 +35,7 @@ def test_only_what_is_asked_for_is_computed_and_once(curves, service):
     service.charts(TEXTS, CHARTS)
     points = curves[1:]
     assert len(points) == len(set(points)) == 12 + 2 * 5 - 1  # in both: the setting itself
-    for name in ("prior", "belief_prior", "belief", "fpr", "delta"):
+    for name in ("prior", "belief_prior", "belief_level", "fpr", "delta"):
         for position in SLIDERS[name].positions:
             moved = {**TEXTS, name: str(position)}
             service.risk(moved)

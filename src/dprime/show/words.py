@@ -148,7 +148,7 @@ def meaning(record: AuditRecord) -> list[str]:
     )
     believed = say(
         "meaning.certain" if belief["value"] >= 1 else "meaning.belief",
-        before=given(100 * belief["prior"]),
+        before=given(100 * belief["belief_prior"]),
         after=percent_up(belief["value"]),
         times=one_in(belief["exceeded"]),
     )

@@ -133,7 +133,7 @@ SLIDERS = _by_name(
     _parameter("steps", "Steps", "How often the model is updated.", STEPS, plain, 14_000),
     _parameter(
         "prior", "Members among the candidates (π)",
-        "Share of members among the people whom an attacker asks about.", SHARES,
+        "Share of members among the people whom an attacker asks about.", SHARES, percent, 0.1,
     ),
     _parameter(
         "belief_prior", "Belief before looking",
