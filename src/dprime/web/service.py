@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dprime import text, validate
 from dprime.metrics import conditions_of, risk_profile
+from dprime.option import Texts
 from dprime.request import (
     MECHANISM,
     NAMES,
     RiskRequest,
-    Texts,
     answer_json,
     choose_options,
     choose_request,
