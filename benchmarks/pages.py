@@ -50,15 +50,13 @@ def write(docs: Path) -> None:
 
 def charts() -> dict[str, str]:
     """All drawings, by their path in the documents."""
-    return page_charts.charts(results("papers/cherubin/raw/adult.json"), results("frontier"))
+    return page_charts.charts(results("papers/cherubin/raw.json")["adult"], results("frontier"))
 
 
 @cache
 def results(source: str) -> Any:
-    """Of a benchmark by its name, or of a file or folder of the checkout."""
+    """Of a benchmark by its name, or of a file of the checkout."""
     path = ROOT / source if "/" in source else HERE / f"{source}.json"
-    if path.is_dir():
-        return {each.stem: json.loads(each.read_text()) for each in sorted(path.glob("*.json"))}
     return json.loads(path.read_text())
 
 

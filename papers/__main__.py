@@ -1,58 +1,89 @@
 """Make the tables and figures of the papers again.
 
-    python -m papers                                # all, quick: minutes on two cores
-    python -m papers bernau --only table2 --full --device cuda
+    python -m papers                           # all, quick: minutes on two cores
+    python -m papers bernau thudi/figure3      # a paper, and an entry of another
+    python -m papers bernau/table2 --full --device cuda
 
-Writes results and pictures beside the scripts, and the pages in the documents.
+Results are written to papers/PAPER/results.json, from which the documents' pages are built; those
+of quick runs to results-quick.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
-from papers import page
+from dprime.data.devices import device_named
+from papers.entry import SEED, Entry, Paper, Scale, Size
 from papers.page import PAPERS
-from papers.paper import Paper
-from papers.reproduce import Scale, add_options, plainly, publish, scale_of, show, title_of
 
 
-def main() -> None:
+def paper_named(name: str) -> Paper:
+    found: Paper = import_module(f"papers.{name}.entries").PAPER
+    return found
+
+
+def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="papers", description=(__doc__ or "").split("\n")[0])
-    names = [paper.name for paper in PAPERS]
-    parser.add_argument("papers", nargs="*", help=f"{', '.join(names)}; all if not given")
-    parser.add_argument("--only", action="append", help="a script's name, such as table2")
-    add_options(parser)
-    options = parser.parse_args()
-    unknown = set(options.papers) - set(names)
-    if unknown:
-        parser.error(f"unknown: {', '.join(sorted(unknown))}; give some of {', '.join(names)}")
-    chosen = [
-        (paper, script)
-        for paper in PAPERS
-        for script in paper.scripts
-        if not options.papers or paper.name in options.papers
-    ]
-    there = [script for _, script in chosen]
-    missing = set(options.only or ()) - set(there)
-    if missing:
-        parser.error(f"unknown: {', '.join(sorted(missing))}; there are {', '.join(there)}")
-    scale = scale_of(parser, options)
+    parser.add_argument(
+        "names", nargs="*", help=f"{', '.join(PAPERS)}, or PAPER/ENTRY; all if not given"
+    )
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--quick", action="store_true", help="minutes, which is the default")
+    sizes.add_argument("--full", action="store_true", help="the paper's repetitions")
+    sizes.add_argument("--smoke", action="store_true", help="only show that it runs")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--memory", type=float, default=2.0, help="in GB")
+    parser.add_argument("--seed", type=int, default=SEED, help=f"of all random numbers: {SEED}")
+    options = parser.parse_args(words)
+    size: Size = "full" if options.full else "smoke" if options.smoke else "quick"
     with plainly(parser):
-        for paper, script in chosen:
-            if not options.only or script in options.only:
-                made(paper, script, scale)
-        if scale.size != "smoke":
-            page.main()
-            print("results are in papers/*/results, pages in docs/papers", file=sys.stderr)
+        device_named(options.device)
+        chosen = [each for name in options.names or PAPERS for each in named(name)]
+        scale = Scale(size, options.device, options.memory, options.seed)
+        for paper, entry in chosen:
+            print(f"{paper.name}/{entry.name}", file=sys.stderr, flush=True)
+            show(paper.publish(entry, scale))
 
 
-def made(paper: Paper, script: str, scale: Scale) -> None:
-    """One table or figure."""
-    print(f"{paper.name}/{script}", file=sys.stderr, flush=True)
-    module = import_module(f"papers.{paper.name}.{script}")
-    show(publish(module.measure, str(module.__file__), scale, title_of(module.__doc__)))
+def named(name: str) -> list[tuple[Paper, Entry]]:
+    """A paper's entries, or one of them."""
+    head, _, wanted = name.partition("/")
+    if head not in PAPERS:
+        raise ValueError(f"unknown: {head}; give some of {', '.join(PAPERS)}")
+    paper = paper_named(head)
+    found = [(paper, entry) for entry in paper.entries if wanted in ("", entry.name)]
+    if not found:
+        there = ", ".join(entry.name for entry in paper.entries)
+        raise ValueError(f"unknown: {wanted}; {head} has {there}")
+    return found
+
+
+@contextmanager
+def plainly(parser: argparse.ArgumentParser) -> Iterator[None]:
+    """What is wrong is said in a sentence; who stops it is not shown where it was."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    except KeyboardInterrupt:
+        parser.exit(130, "stopped; what was finished before is kept\n")
+
+
+def show(result: Mapping[str, Any]) -> None:
+    """A line for each claim."""
+    print(f"{result['size']}, {result['seconds']:g} s, {result['device']}")
+    for claim in result["claims"]:
+        ends = [claim["ours"], claim["low"], claim["high"]]
+        ours, low, high = ("open" if end is None else f"{end:.4g}" for end in ends)
+        interval = "" if low == high else f" ({low} to {high})"
+        print(f"  {claim['verdict']:<15} {claim['what']}: {claim['published']} | {ours}{interval}")
+        if claim["why"]:
+            print(f"                  {claim['why']}")
 
 
 if __name__ == "__main__":

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dprime.show.chart import Chart
 from dprime.show.series import Axis, Kind, Series
 from dprime.show.theme import COMPARED, Pencil
+from papers.reproduce import readable
 
 LINES = (Pencil("first"), *COMPARED)
 """Lines differ by dash as well as by colour."""
 
-BETWEEN = 60
-"""Pixels from one name across to the next, about."""
-
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def readable(value: float, digits: int = 3) -> str:
-    """A number as people write it: a very small one with its power of ten.
-
-    >>> readable(0.05), readable(3.8e-6), readable(1e-6)
-    ('0.05', '3.8 × 10⁻⁶', '10⁻⁶')
-    """
-    base, _, power = f"{value:.{digits}g}".partition("e")
-    if not power:
-        return base
-    raised = f"10{str(int(power)).translate(RAISED)}"
-    return raised if base == "1" else f"{base} × {raised}"
+ACROSS = 560
+"""Pixels from the first name across to the last, about."""
 
 
 @dataclass(frozen=True)
@@ -38,73 +24,67 @@ class Line:
     Attributes:
         name: in the key.
         points: (x, y), or (x, y, low, high) with an interval.
-        published: whether these are the paper's own values, which are drawn as diamonds.
-        joined: whether points are joined by a line.
+        kind: joined by a "line"; only "points"; or "published", the paper's own values.
         ink: which of `LINES`, by its place if not given; lines on the same thing share one.
     """
 
     name: str
     points: Sequence[tuple[float, ...]]
-    published: bool = False
-    joined: bool = True
+    kind: str = "line"
     ink: int | None = None
 
 
+def line(name: str, *columns: Iterable[float], kind: str = "line", ink: int | None = None) -> Line:
+    """Of columns: x and y, perhaps the ends of an interval."""
+    return Line(name, tuple(zip(*columns, strict=True)), kind, ink)
+
+
 def lines_chart(
-    stem: str,
-    said: str,
-    x: str,
-    y: str,
-    lines: Sequence[Line],
-    log_x: bool = False,
-    log_y: bool = False,
-    places: Sequence[str] = (),
+    said: str, x: str, y: str, lines: Sequence[Line], log: str = "", places: Sequence[str] = ()
 ) -> Chart:
     """Lines over a common axis.
 
     Args:
-        stem: of the picture's file.
         said: the title, which states the finding.
         x: what stands across, with its unit.
         y: what stands up.
         lines: in the order of the key.
-        log_x: whether the axis across is logarithmic.
-        log_y: whether the other one is.
+        log: the names of the axes that are logarithmic, as in "xy".
         places: names for 1, 2, 3, … across, where these are no numbers.
     """
 
-    def at(place: float) -> str:
-        return places[round(place) - 1] if places else readable(place)
+    def at(point: tuple[float, ...]) -> str:
+        across = places[round(point[0]) - 1] if places else readable(point[0])
+        return f"{readable(point[1])} at {across}"
 
     told = "; ".join(
-        f"{line.name}: from {readable(line.points[0][1])} at {at(line.points[0][0])} "
-        f"to {readable(line.points[-1][1])} at {at(line.points[-1][0])}"
-        for line in lines
-        if line.points
+        f"{each.name}: from {at(each.points[0])} to {at(each.points[-1])}"
+        for each in lines
+        if each.points
     )
-    inks = (place if line.ink is None else line.ink for place, line in enumerate(lines))
-    drawn = [_series(line, ink, places) for line, ink in zip(lines, inks, strict=True)]
     return Chart(
-        stem, said, f"Chart. Across: {x}. Up: {y}. {told}.",
-        Axis("x", x, log=log_x, zero=False, names=tuple(places)),
-        Axis("y", y, log=log_y, zero=False), tuple(drawn),
+        "lines", said, f"Chart. Across: {x}. Up: {y}. {told}.",
+        Axis("x", x, log="x" in log, zero=False, names=tuple(places)),
+        Axis("y", y, log="y" in log, zero=False),
+        tuple(_series(each, place, places) for place, each in enumerate(lines)),
     )  # fmt: skip
 
 
-def _series(line: Line, ink: int, places: Sequence[str]) -> Series:
+def _series(drawn: Line, place: int, places: Sequence[str]) -> Series:
     """Points joined by a line, or alone; published ones as diamonds."""
-    pencil = replace(LINES[ink % len(LINES)], size=28)
-    if line.published:
+    pencil = replace(LINES[(place if drawn.ink is None else drawn.ink) % len(LINES)], size=28)
+    if drawn.kind == "published":
         pencil = replace(pencil, shape="diamond", size=70)
-    across = [places[round(point[0]) - 1] if places else float(point[0]) for point in line.points]
-    ends = any(len(point) > 2 for point in line.points)
+    x, y = ([float(point[column]) for point in drawn.points] for column in (0, 1))
     low, high = (
-        [float(point[end]) if len(point) > 2 else None for point in line.points] if ends else []
-        for end in (2, 3)
+        [float(point[end]) if len(point) > 2 else None for point in drawn.points] for end in (2, 3)
     )
+    ends = any(end is not None for end in low)
     joined: Kind = "joined" if ends else "line"
-    kind: Kind = joined if line.joined and not line.published else "points"
-    y = [float(point[1]) for point in line.points]
-    first = line.points[0][0] if places and line.points else 0.0
-    aside = BETWEEN * (first - round(first))  # pixels, of names that stand so far apart
-    return Series(line.name, pencil, across, y, kind, low, high, aside=aside)
+    kind: Kind = joined if drawn.kind == "line" else "points"
+    aside = ACROSS / len(places) * (x[0] - round(x[0])) if places and x else 0.0
+    return Series(
+        drawn.name, pencil, [places[round(each) - 1] for each in x] if places else x, y, kind,
+        low if ends else (), high if ends else (),
+        aside=aside,
+    )  # fmt: skip

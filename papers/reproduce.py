@@ -1,16 +1,12 @@
-"""One table or figure of a paper: what it says, what is measured here, and whether they agree.
+"""The rule: what a paper says, what is measured here, and whether they agree.
 
-    a script's measure(scale) ──► Measured (claims, numbers, a picture) ──► results/NAME.json
-                                                                              │
-                                                       papers.page ──► docs/papers/PAPER.md
-
-The rule by which a claim agrees was settled before anything was measured:
+It was settled before anything was measured:
 
 - A claim has a range. For a number that is measured, by trainings or by chance, it is the published
   value give or take 20 %. For one that follows from a formula it is what rounds to the printed
   digits. For a statement it is what the statement says, such as "above 0".
 - Ours has a 95 % interval; that of a computed number is the number.
-- The interval lies within the range: agrees. It lies outside of it: differs, and the script says
+- The interval lies within the range: agrees. It lies outside of it: differs, and the claim says
   why, with a measurement. Otherwise: undecided.
 - What was measured on other data than the paper's cannot agree with it: it is comparable, or not.
   What is said of a part of a paper that is not at hand is as we expected, or not.
@@ -18,30 +14,19 @@ The rule by which a claim agrees was settled before anything was measured:
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
-from dprime.data import Split, load
-from dprime.data.dataset import Dataset
-from dprime.data.devices import device_named, device_title
-from dprime.runs.config import versions
-from dprime.show.chart import Chart
-from papers.paper import Basis, paper_of
+from papers.page import VERDICTS, Basis
 
-HERE = Path(__file__).resolve().parent
-PICTURES = HERE.parent / "docs" / "papers" / "figures"
+Floats = NDArray[np.float64]
 
 TOLERANCE = 0.2
 """Of a published number that was measured."""
@@ -51,19 +36,6 @@ CONFIDENCE = 0.95
 SAME_BELIEF = 0.05
 """Beliefs that are no further apart show no significant difference: a tenth of the axis from ½ to
 1. The papers do not say how much is significant; this is our reading."""
-
-SEED = 2021
-"""Of everything, unless another one is given."""
-
-WORDS: Mapping[Basis, tuple[str, str, str]] = {
-    "formula": ("agrees", "differs", "undecided"),
-    "data": ("agrees", "differs", "undecided"),
-    "stand-in": ("comparable", "not comparable", "undecided"),
-    "not at hand": ("as expected", "not as expected", "undecided"),
-}
-"""By what a claim rests on: where the interval lies within the range, outside of it, or neither."""
-
-Size = Literal["smoke", "quick", "full"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +51,7 @@ class Claim:
         least: of the range in which it agrees.
         most: of that range.
         why: where it differs, what a measurement says of the reason.
-        basis: what it rests on, which `publish` takes from the paper.
+        basis: what it rests on, which the paper's entry says.
     """
 
     what: str
@@ -103,7 +75,7 @@ class Claim:
         >>> printed("an advantage", 0.25, Estimate(0.40, 0.38, 0.42)).verdict
         'differs'
         """
-        within, outside, neither = WORDS[self.basis]
+        within, outside, neither = VERDICTS[self.basis]
         if self.least <= self.low and self.high <= self.most:
             return within
         if self.high < self.least or self.most < self.low:
@@ -134,13 +106,25 @@ class Estimate:
         difference = self.value - other.value
         return Estimate(difference, difference - below, difference + above)
 
+    def map(self, change: Callable[[float], float]) -> Estimate:
+        """The same after a change that keeps the order."""
+        return Estimate(change(self.value), change(self.low), change(self.high))
+
+    def told(self, form: str = ".3f") -> str:
+        """In words.
+
+        >>> Estimate(0.5, 0.25, 0.75).told(".2f")
+        '0.50 (0.25 to 0.75)'
+        """
+        return f"{self.value:{form}} ({self.low:{form}} to {self.high:{form}})"
+
 
 def exact(value: float) -> Estimate:
     """A number without chance in it."""
     return Estimate(value, value, value)
 
 
-def mean(values: Sequence[float] | np.ndarray[Any, Any]) -> Estimate:
+def mean(values: Sequence[float] | Floats) -> Estimate:
     """The mean of repetitions, with Student's interval.
 
     >>> mean([1.0, 2.0, 3.0]).value
@@ -177,20 +161,27 @@ def by_luck(groups: int, each: int, probability: float) -> int:
     return each * int(stats.binom.ppf((1 + CONFIDENCE) / 2, groups, probability))
 
 
-def explained(claim: Claim, why: str | Callable[[], str]) -> Claim:
-    """With the reason, where it does not agree; a function measures it only then."""
-    if claim.verdict == "agrees":
+Reason = str | Callable[[], str]
+"""Why a claim does not agree; a function is called only where it does not."""
+
+
+def explained(claim: Claim, reason: Reason) -> Claim:
+    """With the reason, where it does not agree."""
+    if claim.verdict == "agrees" or not reason:
         return claim
-    return replace(claim, why=why if isinstance(why, str) else why())
+    return replace(claim, why=reason if isinstance(reason, str) else reason())
 
 
-def printed(what: str, published: float, ours: Estimate, why: str = "") -> Claim:
+def printed(
+    what: str, published: float, ours: Estimate, why: str = "", reason: Reason = ""
+) -> Claim:
     """A number that the paper measured: within a fifth of it."""
     reach = TOLERANCE * abs(published)
-    return Claim(
+    claim = Claim(
         what, f"{published:g}", ours.value, ours.low, ours.high, published - reach,
         published + reach, why,
     )  # fmt: skip
+    return explained(claim, reason)
 
 
 def computed(what: str, published: str, ours: float, why: str = "") -> Claim:
@@ -199,22 +190,30 @@ def computed(what: str, published: str, ours: float, why: str = "") -> Claim:
     >>> computed("an ε", "2.2", 2.197).verdict, computed("an ε", "2.20", 2.19).verdict
     ('agrees', 'differs')
     """
-    digits = Decimal(published)
-    exponent = digits.as_tuple().exponent
-    assert isinstance(exponent, int)
-    half = float(Decimal(1).scaleb(exponent) / 2) * (1 + 1e-9)
-    value = float(digits)
+    half, value = half_digit(published) * (1 + 1e-9), float(Decimal(published))
     return Claim(what, published, ours, ours, ours, value - half, value + half, why)
+
+
+def half_digit(digits: str) -> float:
+    """How far the rounding of a printed number may have moved it.
+
+    >>> half_digit("0.93")
+    0.005
+    """
+    exponent = Decimal(digits).as_tuple().exponent
+    assert isinstance(exponent, int)
+    return float(Decimal(1).scaleb(exponent) / 2)
 
 
 def stated(
     what: str,
     sentence: str,
-    ours: Estimate,
+    ours: Estimate | float,
     *,
     least: float = -math.inf,
     most: float = math.inf,
     why: str = "",
+    reason: Reason = "",
 ) -> Claim:
     """A sentence of the paper, as a range for a number that is measured.
 
@@ -224,240 +223,25 @@ def stated(
         ours: the number as it was found.
         least: that it may be for the sentence to hold.
         most: that it may be.
-        why: where it does not hold, what a measurement says of the reason.
+        why: what a measurement says of it, whether it holds or not.
+        reason: the same, only where it does not hold.
     """
-    return Claim(what, sentence, ours.value, ours.low, ours.high, least, most, why)
+    found = ours if isinstance(ours, Estimate) else exact(float(ours))
+    claim = Claim(what, sentence, found.value, found.low, found.high, least, most, why)
+    return explained(claim, reason)
 
 
-@dataclass(frozen=True)
-class Scale:
-    """How much is done, and where.
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
-    Attributes:
-        size: "smoke" only shows that the script runs, on random records; "quick" takes minutes on
-            two cores; "full" has the paper's repetitions.
-        device: "cpu" or "cuda".
-        memory: in GB.
-        seed: gives everything.
+
+def readable(value: float, digits: int = 3) -> str:
+    """A number as people write it: a very small one with its power of ten.
+
+    >>> readable(0.05), readable(3.8e-6), readable(1e-6)
+    ('0.05', '3.8 × 10⁻⁶', '10⁻⁶')
     """
-
-    size: Size = "quick"
-    device: str = "cpu"
-    memory: float = 2.0
-    seed: int = SEED
-
-    def pick(self, smoke: Any, quick: Any, full: Any) -> Any:
-        """The value for this size."""
-        return {"smoke": smoke, "quick": quick, "full": full}[self.size]
-
-    def data(self, name: str) -> Split:
-        """A data set; for a smoke test a few random records of its form."""
-        if self.size != "smoke":
-            return load(name)
-        shape, classes = FORMS[name]
-        rng = np.random.default_rng(7)
-
-        def made(count: int) -> Dataset:
-            records = rng.random((count, *shape), np.float32)
-            if len(shape) == 1:
-                records = (records < 0.2).astype(np.float32)
-            return Dataset.of(records, np.arange(count) % classes, classes=classes, name=name)
-
-        return Split(made(300), made(120))
-
-
-FORMS: Mapping[str, tuple[tuple[int, ...], int]] = {
-    "mnist": ((1, 28, 28), 10), "cifar10": ((3, 32, 32), 10), "adult": ((104,), 2),
-    "location30": ((446,), 30), "retail100": ((600,), 100), "purchase100": ((600,), 100),
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Kept:
-    """Trainings that were made before, in `raw/`: where, how long they took, from which seed."""
-
-    device: str
-    seconds: float
-    seed: int
-
-    @classmethod
-    def of(cls, files: Sequence[Mapping[str, Any]]) -> Kept:
-        """Of files that each say so; all of them have one seed."""
-        devices = sorted({str(each["device"]) for each in files})
-        (seed,) = {each["seed"] for each in files}
-        return cls(", ".join(devices), round(sum(each["seconds"] for each in files), 1), seed)
-
-
-@dataclass(frozen=True)
-class Table:
-    """Numbers beside the claims, as they are shown on the page."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """What a script has found.
-
-    Attributes:
-        claims: of the paper, with what was found.
-        settings: that they rest on, of JSON values.
-        numbers: everything that is drawn or may be asked for, of JSON values.
-        figure: the picture, or several by a name.
-        kept: trainings that it rests on, where they were read and not made.
-        tables: numbers that are shown below the claims.
-    """
-
-    claims: Sequence[Claim]
-    settings: Mapping[str, Any]
-    numbers: Mapping[str, Any] = field(default_factory=dict)
-    figure: Chart | Mapping[str, Chart] | None = None
-    kept: Kept | None = None
-    tables: Sequence[Table] = ()
-
-    @property
-    def figures(self) -> Mapping[str, Chart]:
-        """The pictures by name; a single one has none."""
-        return {"": self.figure} if isinstance(self.figure, Chart) else self.figure or {}
-
-
-Measure = Callable[[Scale], Measured]
-
-
-def publish(measure: Measure, script: str | Path, scale: Scale, title: str) -> dict[str, Any]:
-    """Measure, and write results and pictures beside the script."""
-    place = Path(script).resolve()
-    start = time.perf_counter()
-    found = with_basis(measure(scale), place)
-    result = result_of(found, place.stem, scale, title, time.perf_counter() - start)
-    if scale.size != "smoke":
-        write(place, result, found.figures)
-    return result
-
-
-def with_basis(found: Measured, script: Path) -> Measured:
-    """What was found, each claim with what it rests on."""
-    paper = paper_of(script)
-    if paper is None:
-        return found
-    claims = [
-        replace(each, basis=paper.basis(script.stem, each.what, each.published))
-        for each in found.claims
-    ]
-    return replace(found, claims=claims)
-
-
-def result_of(
-    found: Measured, stem: str, scale: Scale, title: str, seconds: float
-) -> dict[str, Any]:
-    """What was found, and how, of JSON values."""
-    return {
-        "title": title,
-        "size": scale.size,
-        "seed": scale.seed,
-        "device": device_title(scale.device),
-        "versions": versions(),
-        "seconds": round(seconds, 1),
-        "kept": None if found.kept is None else asdict(found.kept),
-        "settings": dict(found.settings),
-        "claims": [claim.as_json() for claim in found.claims],
-        "tables": [asdict(table) for table in found.tables],
-        "figures": {picture_name(stem, name): each.title for name, each in found.figures.items()},
-        "numbers": dict(found.numbers),
-    }
-
-
-Raw = dict[str, Any]
-"""Of trainings: the device, the time, the seed and what was found, of JSON values."""
-
-
-def kept_in(folder: Path, name: str, seed: int) -> Path:
-    """The file of trainings that are kept; another seed than the usual one has its own."""
-    return folder / (f"{name}.json" if seed == SEED else f"{name}-seed{seed}.json")
-
-
-def kept_or(folder: Path, name: str, scale: Scale, make: Callable[[], Raw]) -> Raw:
-    """Trainings that are kept; where they are missing they are made, and kept from then on."""
-    place = kept_in(folder, name, scale.seed)
-    if not place.exists():
-        print(f"{place.name} is not there: it is made on {scale.device}", file=sys.stderr)
-        folder.mkdir(exist_ok=True)
-        place.write_text(json.dumps(make()) + "\n")
-    found: Raw = json.loads(place.read_text())
-    return found
-
-
-def write(script: Path, result: Mapping[str, Any], figures: Mapping[str, Chart]) -> None:
-    """Results of a full run and of a quick one stand side by side; pictures are of the full one."""
-    folder = script.parent / "results"
-    folder.mkdir(exist_ok=True)
-    name = f"{script.stem}.json" if result["size"] == "full" else f"{script.stem}-quick.json"
-    (folder / name).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
-    if figures and (result["size"] == "full" or not (folder / f"{script.stem}.json").exists()):
-        PICTURES.mkdir(parents=True, exist_ok=True)
-        for part, each in figures.items():
-            name = picture_name(script.stem, part)
-            each.save(PICTURES / f"{script.parent.name}-{name}.svg")
-
-
-def picture_name(stem: str, part: str) -> str:
-    """Of a picture's file."""
-    return f"{stem}-{part}" if part else stem
-
-
-def run(measure: Measure, script: str, doc: str | None) -> None:
-    """The command line of a script."""
-    title = title_of(doc)
-    parser = argparse.ArgumentParser(description=title)
-    add_options(parser)
-    scale = scale_of(parser, parser.parse_args())
-    with plainly(parser):
-        show(publish(measure, script, scale, title))
-
-
-@contextmanager
-def plainly(parser: argparse.ArgumentParser) -> Iterator[None]:
-    """What is wrong is said in a sentence; who stops it is not shown where it was."""
-    try:
-        yield
-    except (ValueError, OSError) as error:
-        parser.error(str(error))
-    except KeyboardInterrupt:
-        parser.exit(130, "stopped; what was finished before is kept\n")
-
-
-def title_of(doc: str | None) -> str:
-    """The first line of a script's description."""
-    return (doc or "").split("\n", maxsplit=1)[0].removesuffix(".")
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Options that all scripts have."""
-    sizes = parser.add_mutually_exclusive_group()
-    sizes.add_argument("--full", action="store_true", help="the paper's repetitions")
-    sizes.add_argument("--smoke", action="store_true", help="only show that it runs")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--memory", type=float, default=2.0, help="in GB")
-    parser.add_argument("--seed", type=int, default=SEED, help=f"of all random numbers: {SEED}")
-
-
-def scale_of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Scale:
-    """What the options ask for; a device that is not there is refused before anything is done."""
-    size: Size = "full" if options.full else "smoke" if options.smoke else "quick"
-    with plainly(parser):
-        device_named(options.device)
-    return Scale(size, options.device, options.memory, options.seed)
-
-
-def show(result: Mapping[str, Any]) -> None:
-    """A line for each claim."""
-    print(f"{result['title']} ({result['size']}, {result['seconds']:g} s, {result['device']})")
-    for claim in result["claims"]:
-        ends = [claim["ours"], claim["low"], claim["high"]]
-        ours, low, high = ("open" if end is None else f"{end:.4g}" for end in ends)
-        interval = "" if low == high else f" ({low} to {high})"
-        print(f"  {claim['verdict']:<15} {claim['what']}: {claim['published']} | {ours}{interval}")
-        if claim["why"]:
-            print(f"                  {claim['why']}")
+    base, _, power = f"{value:.{digits}g}".partition("e")
+    if not power:
+        return base
+    raised = f"10{str(int(power)).translate(RAISED)}"
+    return raised if base == "1" else f"{base} × {raised}"

@@ -1,20 +1,4 @@
-"""Table 2: the advantage and δ′ at ρ_β = 0.9.
-
-Four settings of every data set: noise scaled to local (LS) or global sensitivity (GS), one record
-replaced (bounded) or left out (unbounded). The paper's twelve are one command, `dprime audit
-papers/bernau/table2.toml`, with retail100 in the place of Purchase-100; the four of Location-30,
-which stands for it too, are `dprime audit papers/bernau/table2-location30.toml`. Their JSON is read
-here. Both stand-ins' rows compare with values on another data set, Purchase-100, which is audited
-itself where its file is in the data folder. The advantage is counted, half of the trainings on D
-and half on D′; δ′ is the share of trainings on D whose final belief in it exceeds 0.9. The paper's
-1,000 trainings cannot tell an advantage from one that is a fifth larger: that count is in a table,
-and the claims rest on a second one with more. So is every single δ′, which is a handful of
-trainings; claims are what the text says of them, that they are smaller than δ. Beside the count
-stands the advantage that noise and local sensitivities imply for the same adversary, which chance
-hardly touches. With local noise it follows from the noise alone, whatever the data, and is no
-claim. The paper is silent on how weights begin and on how columns are scaled; rows with global
-noise are shown for another choice of both as well.
-"""
+"""Table 2: the advantage and δ′ at ρ_β = 0.9, by `dprime audit` on two files."""
 
 from __future__ import annotations
 
@@ -33,37 +17,25 @@ from scipy import stats
 from dprime.bounds import classical_advantage_from_epsilon, epsilon_from_belief
 from dprime.show.chart import Chart
 from dprime.train import TrainingConfig
-from papers.bernau.cases import (
+from papers.adversary import BELIEF, CLIP_NORM
+from papers.bernau.trainings import (
     ADULT,
-    BELIEF,
-    CLIP_NORM,
     LOCATION,
     MNIST,
     PURCHASE,
     PURCHASE_LIKE,
     RETAIL,
     ROWS,
-    Adjacency,
     Case,
+    advantage_of,
     cases,
     named,
     recipe_of,
 )
-from papers.bernau.trainings import advantage_of
 from papers.bernau.variants import varied
 from papers.drawing import Line, lines_chart
-from papers.reproduce import (
-    Claim,
-    Estimate,
-    Measured,
-    Scale,
-    Table,
-    explained,
-    normal,
-    printed,
-    run,
-    stated,
-)
+from papers.entry import Measured, Scale, Table
+from papers.reproduce import Claim, Estimate, normal, printed, stated
 
 FILE = Path(__file__).with_name("table2.toml")
 LOCATION_FILE = Path(__file__).with_name("table2-location30.toml")
@@ -87,11 +59,15 @@ LETTERS = ("LS B", "LS U", "GS B", "GS U")
 FEWER, MORE = 4000, 10000
 """Trainings of a second count, which decides more, on MNIST and on all others; in a full run."""
 
+KEPT = ("advantage", "predicted", "exceedance")
+"""Of what the command says."""
+
 SMOKE = """\
 adversary = "di"
 metric = "advantage"
 data = "digits"
 max_records = 40
+{audits}
 [training]
 steps = 3
 learning_rate = 0.005
@@ -137,15 +113,14 @@ class Row:
         return f"{self.published:g}{of}"
 
     @property
-    def local(self) -> bool:
-        """Whether noise is scaled to the local sensitivity."""
-        return ROWS[self.place][0] == "local"
+    def varies(self) -> bool:
+        """Whether other first weights and columns are tried: with global noise, but for images."""
+        return ROWS[self.place][0] == "global" and self.case is not MNIST
 
     @property
     def trainings(self) -> int:
         """In both worlds."""
-        trials = self.found["trials"]
-        return int(trials["in"] + trials["out"])
+        return int(self.found["trials"]["in"] + self.found["trials"]["out"])
 
     @property
     def advantage(self) -> Estimate:
@@ -171,39 +146,30 @@ class Row:
         return Estimate(found["value"], found["low"], found["high"])
 
 
-def measure(scale: Scale) -> Measured:
+def table2(scale: Scale) -> Measured:
     """The command, once with the paper's trainings, and once with more."""
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        rows = rows_of(paper_size(scale, place))
-        more = rows_of(more_trainings(scale, place)) if scale.size == "full" else []
+        rows = rows_of(paper_size(scale, Path(folder)))
+        more = rows_of(more_trainings(scale, Path(folder))) if scale.full else []
     widest = more or rows
-    claims = [
-        *(counted(scale, row) for row in widest),
-        *(kept(row) for row in widest),
-    ]
+    claims = [*(counted(scale, row) for row in widest), *(bound_kept(row) for row in widest)]
+    trainings = {row.title: row.trainings for row in rows}
     return Measured(
-        claims,
-        {
-            "files": [FILE.name, LOCATION_FILE.name],
-            "trainings": {row.title: row.trainings for row in rows},
-        },
+        claims, {"files": [FILE.name, LOCATION_FILE.name], "trainings": trainings},
         {
             "rows": {row.title: dict(row.found) for row in rows},
             "more": {row.title: dict(row.found) for row in more},
         },
-        drawn(widest),
+        {"": drawn(widest)},
         tables=[
-            advantage_table(rows, more),
-            open_choices(scale, widest),
-            exceedance_table(rows, more),
+            advantage_table(rows, more), open_choices(scale, widest), exceedance_table(rows, more),
         ],
-    )
+    )  # fmt: skip
 
 
 def paper_size(scale: Scale, folder: Path) -> Audits:
     """1,000 trainings a row; fewer in a quick version; on digits for a smoke test."""
-    if scale.size == "full":
+    if scale.full:
         rest = {case: REPETITIONS // 2 for case in cases() if case is PURCHASE}
         return {
             **audited(scale, FILE, folder / "paper", REPETITIONS // 2),
@@ -212,7 +178,6 @@ def paper_size(scale: Scale, folder: Path) -> Audits:
         }
     if scale.size == "quick":
         return by_case(scale, folder, {case: case.quick // 2 for case in cases()})
-    head, *_ = SMOKE.split("[training]")
     file = folder / "smoke.toml"
     listed = "".join(
         f'[[audits]]\nname = "{case.data} {named(*row)}"\nadjacency = "{row[1]}"\n'
@@ -220,7 +185,7 @@ def paper_size(scale: Scale, folder: Path) -> Audits:
         for case in cases()
         for row in ROWS
     )
-    file.write_text(head + SMOKE.removeprefix(head) + listed)
+    file.write_text(SMOKE.format(audits=listed))
     return audited(scale, file, folder / "smoke", 4)
 
 
@@ -266,9 +231,6 @@ def audited(scale: Scale, file: Path, folder: Path, trials: int) -> Audits:
     }
 
 
-KEPT = ("advantage", "predicted", "exceedance")
-
-
 def rows_of(audits: Audits) -> list[Row]:
     """In the order of the table."""
     return [
@@ -278,22 +240,15 @@ def rows_of(audits: Audits) -> list[Row]:
     ]
 
 
-def as_printed(row: Row, what: str, ours: Estimate, why: str) -> Claim:
-    """Against the published advantage, which may be of other data."""
-    claim = printed(f"{row.title}: {what}", row.published, ours, why)
-    return dataclasses.replace(claim, published=row.printed)
-
-
 def counted(scale: Scale, row: Row) -> Claim:
     """As the paper counts; what is implied is the same number, and stands in a table."""
     error = row.found["advantage"]["standard_error"]
-    claim = as_printed(
-        row, f"advantage ({row.trainings:,} trainings)", row.advantage,
-        f"One standard error is {error:.3f}. {chance(row)}",
+    why = f"One standard error is {error:.3f}. {chance(row)}"
+    claim = printed(
+        f"{row.title}: advantage ({row.trainings:,} trainings)", row.published, row.advantage, why,
+        reason=(lambda: f"{why} {behind(scale, row)}") if row.varies else "",
     )  # fmt: skip
-    if row.local or row.case is MNIST:
-        return claim
-    return explained(claim, lambda: f"{claim.why} {behind(scale, row)}")
+    return dataclasses.replace(claim, published=row.printed)
 
 
 def chance(row: Row) -> str:
@@ -315,44 +270,25 @@ def behind(scale: Scale, row: Row) -> str:
     recipe = recipe_of(scale, row.case, sensitivity, adjacency)
     ours, theirs = (sensitivity_of(recipe, each) for each in (row.implied.value, row.published))
     begun = varied(scale, row.case, sensitivity, adjacency).advantage
+    apart = f"the largest is C = {CLIP_NORM:g}"
+    if adjacency == "replace":
+        apart = (
+            f"the largest is 2C = {2 * CLIP_NORM:g}, and two gradients of norm C at right angles "
+            f"have {2**0.5 * CLIP_NORM:.2f}"
+        )
     return (
         f"The implied advantage is that of a local sensitivity of {ours:.2f}, the published one "
-        f"that of {theirs:.2f}; {apart(adjacency)}. From the weights that TensorFlow's layers "
-        f"begin with, {begun.value:.3f} is implied; see below for columns of variance 1 as well."
+        f"that of {theirs:.2f}; {apart}. From the weights that TensorFlow's layers begin with, "
+        f"{begun.value:.3f} is implied; see below for columns of variance 1 as well."
     )
 
 
 def sensitivity_of(recipe: TrainingConfig, advantage: float) -> float:
     """The local sensitivity at every step that implies an advantage under global noise."""
-    sigma = recipe.sigma
-    return float(2 * stats.norm.ppf((1 + advantage) / 2) * sigma / recipe.steps**0.5)
+    return float(2 * stats.norm.ppf((1 + advantage) / 2) * recipe.sigma / recipe.steps**0.5)
 
 
-def apart(adjacency: Adjacency) -> str:
-    """Local sensitivities to compare with."""
-    if adjacency == "add-remove":
-        return f"the largest is C = {CLIP_NORM:g}"
-    return (
-        f"the largest is 2C = {2 * CLIP_NORM:g}, and two gradients of norm C at right angles have "
-        f"{2**0.5 * CLIP_NORM:.2f}"
-    )
-
-
-def open_choices(scale: Scale, rows: Sequence[Row]) -> Table:
-    """What is implied with other first weights and other columns, where the paper is silent."""
-    found = []
-    for row in rows:
-        if row.local or row.case is MNIST:
-            continue
-        made = varied(scale, row.case, *ROWS[row.place], standardised=True)
-        ours = f"{made.advantage.value:.3f}"
-        found.append((row.title, row.printed, ours, f"{row.implied.value:.3f}"))
-    head = ("data and noise", "published", "implied with them", "implied without them")
-    title = "Implied advantages from TensorFlow's first weights and columns of variance 1"
-    return Table(title, head, tuple(found))
-
-
-def kept(row: Row) -> Claim:
+def bound_kept(row: Row) -> Claim:
     """The belief bound holds but for δ."""
     return stated(
         f"{row.title}: δ′ against δ", f"always smaller than δ = {row.case.delta:g}", row.exceeded,
@@ -360,97 +296,68 @@ def kept(row: Row) -> Claim:
     )  # fmt: skip
 
 
+def open_choices(scale: Scale, rows: Sequence[Row]) -> Table:
+    """What is implied with other first weights and other columns, where the paper is silent."""
+    found = []
+    for row in (each for each in rows if each.varies):
+        made = varied(scale, row.case, *ROWS[row.place], standardised=True).advantage
+        found.append((row.title, row.printed, f"{made.value:.3f}", f"{row.implied.value:.3f}"))
+    head = ("data and noise", "published", "implied with them", "implied without them")
+    title = "Implied advantages from TensorFlow's first weights and columns of variance 1"
+    return Table(title, head, tuple(found))
+
+
 def advantage_table(rows: Sequence[Row], more: Sequence[Row]) -> Table:
     """Every count."""
-
-    def told(row: Row) -> str:
-        found = row.advantage
-        return f"{found.value:z.3f} ({found.low:z.3f} to {found.high:z.3f})"
-
-    found = [
-        (
-            row.title, row.printed, f"{row.trainings:,}: {told(row)}",
-            *(f"{each.trainings:,}: {told(each)}" for each in wider),
-            f"{(wider or (row,))[0].implied.value:.3f}",
-            f"{(wider or (row,))[0].implied.value / row.bound:.3f}",
-        )
-        for row, wider in beside(rows, more)
-    ]  # fmt: skip
+    found = []
+    for wider in zip(rows, *([more] if more else []), strict=True):
+        row, best = wider[0], wider[-1].implied.value
+        told = [f"{each.trainings:,}: {each.advantage.told('z.3f')}" for each in wider]
+        found.append((row.title, row.printed, *told, f"{best:.3f}", f"{best / row.bound:.3f}"))
     second = ("more trainings",) if more else ()
-    head = (
-        "data and noise", "published", "trainings: counted", *second, "implied", "implied over ρ_α",
-    )  # fmt: skip
-    return Table("Advantages", head, tuple(found))
+    head = ("data and noise", "published", "trainings: counted", *second)
+    return Table("Advantages", (*head, "implied", "implied over ρ_α"), tuple(found))
 
 
 def exceedance_table(rows: Sequence[Row], more: Sequence[Row]) -> Table:
     """Every δ′, as a count."""
-
-    def told(row: Row) -> str:
-        trials = row.found["trials"]["in"]
-        return f"{row.exceeded.value * trials:.0f} of {trials:,}"
-
-    found = [
-        (
-            row.title, f"{row.case.delta:g}",
-            f"{EXCEEDED[row.case][row.place] * REPETITIONS:.0f} of {REPETITIONS:,}",
-            told(row), *(told(each) for each in wider),
-        )
-        for row, wider in beside(rows, more)
-    ]  # fmt: skip
+    found = []
+    for wider in zip(rows, *([more] if more else []), strict=True):
+        row, trials = wider[0], [each.found["trials"]["in"] for each in wider]
+        told = [f"{r.exceeded.value * n:.0f} of {n:,}" for r, n in zip(wider, trials, strict=True)]
+        theirs = f"{EXCEEDED[row.case][row.place] * REPETITIONS:.0f} of {REPETITIONS:,}"
+        found.append((row.title, f"{row.case.delta:g}", theirs, *told))
     second = ("with more trainings",) if more else ()
     head = ("data and noise", "δ", "published (Purchase-100's, where a data set stands for it)",
             "ours, on D", *second)  # fmt: skip
     return Table("δ′, as trainings whose belief exceeds 0.9", head, tuple(found))
 
 
-def beside(rows: Sequence[Row], more: Sequence[Row]) -> list[tuple[Row, tuple[Row, ...]]]:
-    """Each setting with that of the second count, where there is one."""
-    return [(row, tuple(more[place : place + 1])) for place, row in enumerate(rows)]
-
-
 def drawn(rows: Sequence[Row]) -> Chart:
     """Published and ours, setting by setting."""
+    places = list(enumerate(rows, start=1))
 
-    def line(name: str, values: Sequence[Estimate], aside: float) -> Line:
-        points = [
-            (place + aside, each.value, each.low, each.high)
-            for place, each in enumerate(values, start=1)
-        ]
-        return Line(name, tuple(points), joined=False)
+    def ours(name: str, values: Sequence[Estimate], aside: float) -> Line:
+        points = [(i + aside, v.value, v.low, v.high) for i, v in enumerate(values, start=1)]
+        return Line(name, points, "points")
 
-    def theirs(own: bool) -> Line:
-        points = [
-            (place + 0.15, row.published)
-            for place, row in enumerate(rows, start=1)
-            if own == (not row.case.stands_for)
-        ]
-        name = "published, same data" if own else "published, other data"
-        return Line(name, tuple(points), published=True, joined=False)
+    def theirs(name: str, other: bool) -> Line:
+        shown = [(place, row) for place, row in places if other == bool(row.case.stands_for)]
+        return Line(name, [(place + 0.15, row.published) for place, row in shown], "published")
 
-    inside = {
-        case.label: sum(
-            row.advantage.low <= row.published <= row.advantage.high
-            for row in rows
-            if row.case is case
-        )
-        for case in cases()
-    }
+    inside: dict[str, int] = {}
+    for row in rows:
+        hit = row.advantage.low <= row.published <= row.advantage.high
+        inside[row.case.label] = inside.get(row.case.label, 0) + hit
     told = ", ".join(f"{count} of {len(ROWS)} on {label}" for label, count in inside.items())
     return lines_chart(
-        "table2",
         f"Published advantages within the 95 % interval of ours: {told}.",
         "data and noise (LS, GS: local, global sensitivity; B, U: bounded, unbounded)",
         "advantage",
-        (
-            line("counted, with 95 % interval", [row.advantage for row in rows], -0.15),
-            line("implied by the sensitivities", [row.implied for row in rows], 0.0),
-            theirs(True),
-            theirs(False),
-        ),
-        places=tuple(f"{row.case.title}, {LETTERS[row.place]}" for row in rows),
-    )
-
-
-if __name__ == "__main__":
-    run(measure, __file__, __doc__)
+        [
+            ours("counted, with 95 % interval", [row.advantage for row in rows], -0.15),
+            ours("implied by the sensitivities", [row.implied for row in rows], 0.0),
+            theirs("published, same data", False), theirs("published, other data", True),
+        ],
+        places=[f"{row.case.title}, {LETTERS[row.place]}" for row in rows],
+    )  # fmt: skip

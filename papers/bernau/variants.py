@@ -1,9 +1,4 @@
-"""What the paper leaves open, varied: how weights begin, and how columns are scaled.
-
-The paper trains with TensorFlow, whose layers begin with the weights of Glorot and Bengio (2010)
-and biases of 0; PyTorch's, and dprime's, begin with others, in most layers smaller. That data were
-normalised may mean columns from 0 to 1, as dprime has them, or columns of mean 0 and variance 1.
-"""
+"""What the paper leaves open: how weights begin, and how columns are scaled."""
 
 from __future__ import annotations
 
@@ -16,35 +11,30 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dprime.audit.identifiability import predicted_advantage
 from dprime.data import Dataset
-from dprime.train import (
-    Compute,
-    LocalSensitivity,
-    NoiseScale,
-    Observer,
-    TrainingConfig,
-    TrainingData,
-    train,
-)
-from dprime.train.engine import World
+from dprime.train import Compute, Observer, TrainingConfig, TrainingData, train
 from dprime.train.models import model_named
-from papers.bernau.cases import (
+from papers.adversary import EachStep, watch
+from papers.bernau.trainings import (
     Adjacency,
     Case,
     Sensitivity,
-    ranking_of,
+    above_clip,
     recipe_of,
     split_of,
     worlds_of,
 )
-from papers.bernau.trainings import AboveClip
-from papers.reproduce import Estimate, Scale, mean, normal
+from papers.entry import Scale
+from papers.reproduce import Estimate, mean
 
 
 @dataclass(frozen=True)
 class Varied:
-    """What the adversary would see.
+    """What the adversary would see with what the paper leaves open made in another way.
+
+    The paper trains with TensorFlow, whose layers begin with the weights of Glorot and Bengio
+    (2010) and biases of 0; PyTorch's begin with others, in most layers smaller. That data were
+    normalised may mean columns from 0 to 1, as here, or columns of mean 0 and variance 1.
 
     Attributes:
         advantage: that noise and local sensitivities imply.
@@ -59,43 +49,32 @@ class Varied:
 
 @cache
 def varied(
-    scale: Scale,
-    case: Case,
-    sensitivity: Sensitivity,
-    adjacency: Adjacency,
-    *,
+    scale: Scale, case: Case, sensitivity: Sensitivity, adjacency: Adjacency, *,
     standardised: bool = False,
-) -> Varied:
-    """The same pair, trained from Glorot's weights."""
-    worlds = worlds_of(scale, case, ranking_of(scale, case, adjacency))
+) -> Varied:  # fmt: skip
+    """The same pair, trained from Glorot's weights, perhaps with columns of variance 1."""
+    worlds = worlds_of(scale, case, adjacency)
     if standardised:
         worlds = _standardised(worlds, split_of(scale, case).train)
     trials = scale.pick(4, min(20, case.quick), 200)
-    norms, noise, above = LocalSensitivity(), NoiseScale(), AboveClip()
-    recipe = recipe_of(scale, case, sensitivity, adjacency)
-    train_from_glorot(scale, case, worlds, recipe, trials, [norms, noise, above])
-    implied = predicted_advantage(noise.sigmas, norms.norms)
-    return Varied(
-        normal(implied.value, implied.standard_error),
-        mean(norms.norms.mean(axis=1)),
-        mean(above.shares.mean(axis=1)),
-    )
+    above, network = EachStep(above_clip), model_named(case.model, worlds.common)
+    found = watch(
+        scale, network, worlds, recipe_of(scale, case, sensitivity, adjacency), trials, scale.seed,
+        [above], initial=_glorot(network, trials, scale),
+    )  # fmt: skip
+    norm, longer = (mean(values.mean(axis=1)) for values in (found.norms, above.values))
+    return Varied(found.implied, norm, longer)
 
 
 def train_from_glorot(
-    scale: Scale,
-    case: Case,
-    worlds: TrainingData,
-    recipe: TrainingConfig,
-    trials: int,
+    scale: Scale, case: Case, worlds: TrainingData, recipe: TrainingConfig, trials: int,
     observers: Sequence[Observer],
-    world: World = "alternate",
-) -> None:
-    """Trainings that begin as TensorFlow's do."""
+) -> None:  # fmt: skip
+    """Trainings on D that begin as TensorFlow's do."""
     network = model_named(case.model, worlds.common)
     train(
-        network, worlds, recipe, trials=trials, seed=scale.seed, world=world,
-        initial=_glorot(network, trials, scale), observers=observers, keep_weights=False,
+        network, worlds, recipe, trials=trials, seed=scale.seed, world="in", observers=observers,
+        initial=_glorot(network, trials, scale), keep_weights=False,
         compute=Compute(scale.device, scale.memory),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""A Bayes security as it is printed, held to by the advantage that it leaves to the attacker."""
+"""A Bayes security as it is printed, held to by the advantage that it leaves; and equation 4."""
 
 from __future__ import annotations
 
@@ -7,21 +7,12 @@ from decimal import Decimal
 
 from scipy.special import erfinv
 
-from papers.reproduce import TOLERANCE, Claim, Estimate, stated
+from papers.reproduce import TOLERANCE, Claim, Estimate, Reason, half_digit, stated
 
 
-def half_digit(digits: str) -> float:
-    """How far the rounding of a printed number may have moved it.
-
-    >>> half_digit("0.93")
-    0.005
-    """
-    exponent = Decimal(digits).as_tuple().exponent
-    assert isinstance(exponent, int)
-    return float(Decimal(1).scaleb(exponent) / 2)
-
-
-def measured(what: str, published: float, rounding: float, ours: Estimate, why: str = "") -> Claim:
+def measured(
+    what: str, published: float, rounding: float, ours: Estimate, why: str = "", reason: Reason = ""
+) -> Claim:
     """A measured number that is printed with few digits: a fifth around all that it may have been.
 
     >>> claim = measured("an advantage", 0.07, 0.005, Estimate(0.06, 0.06, 0.06))
@@ -30,14 +21,16 @@ def measured(what: str, published: float, rounding: float, ours: Estimate, why: 
     """
     return stated(
         what, f"{published:g}", ours, least=(1 - TOLERANCE) * (published - rounding),
-        most=(1 + TOLERANCE) * (published + rounding), why=why,
+        most=(1 + TOLERANCE) * (published + rounding), why=why, reason=reason,
     )  # fmt: skip
 
 
-def advantage_left(what: str, security: str, ours: Estimate, why: str = "") -> Claim:
+def advantage_left(
+    what: str, security: str, ours: Estimate, why: str = "", reason: Reason = ""
+) -> Claim:
     """A printed Bayes security, by the advantage that it leaves."""
     left = float(1 - Decimal(security))
-    return measured(what, left, half_digit(security), ours, why)
+    return measured(what, left, half_digit(security), ours, why, reason)
 
 
 def mu_of(advantage: float) -> float:

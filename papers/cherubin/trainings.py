@@ -1,22 +1,20 @@
 """Private trainings with Opacus, watched for attribute inference: figures 1 and 9, section 6.2.
 
-    python -m papers.cherubin.trainings adult --full --seed 2024 [--device cuda]    # raw/adult.json
-    python -m papers.cherubin.trainings retail100 --full --seed 2024 [--device cuda --processes 8]
+    python -m papers.cherubin.trainings adult --seed 2024 [--device cuda]      # into raw.json
+    python -m papers.cherubin.trainings retail100 --seed 2024 [--device cuda --processes 8]
 
 The noise is the one that the paper's equation 4 gives for a Bayes security of 0.9 against
 membership after 20 epochs; trainings have 30. Full and approximate analysis watch the same ones.
 
-Files say from which seed their trainings are. Those that are kept for the usual seed were made from
-2024, and results say so; another seed makes new ones, in a file of its own.
+What is kept says from which seed it is. Trainings for the usual seed were made from 2024, and
+results say so; another seed makes new ones, in a file of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
-import json
 import multiprocessing
-import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -25,94 +23,107 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from opacus import PrivacyEngine
 from torch import nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, TensorDataset
 
-from dprime.attributes import AttributeInference, AttributeRisk
-from dprime.attributes.risks import FORMS, Form
-from dprime.data import Split
-from dprime.data.devices import device_title, one_thread
+from dprime.attributes import Attribute, AttributeInference, AttributeRisk
+from dprime.attributes.risks import FORMS
+from dprime.data import Dataset, Split
+from dprime.data.adult import RANGES
+from dprime.data.devices import device_named, device_title, one_thread
 from dprime.monitor import Monitor
-from papers.cherubin.cases import CASES, OTHER, Case, network, secrets, tensors
+from papers.__main__ import plainly
 from papers.cherubin.securities import noise_of
-from papers.reproduce import SEED, Kept, Scale, add_options, kept_in, plainly, scale_of
+from papers.entry import Kept, Scale, kept_or
 
-RAW = Path(__file__).resolve().parent / "raw"
+HERE = Path(__file__).resolve().parent
 EPOCHS, AT_EPOCHS, SECURITY = 30, 20, 0.9
 CLIP_NORM, FPR = 1.0, 0.1
-PAPERS: Form = "closed-form"
 
+OTHER = "other"
+"""The name of an attribute to compare with."""
 
 Trained = Mapping[str, Any]
+Run = Mapping[str, Any]
+"""What was seen of one training."""
 
 
-@functools.cache
-def trained(case: Case, scale: Scale) -> Trained:
-    """The trainings of a case: once in a process, and full ones from their file if there is one."""
-    if scale.size != "full":
-        return train(case, scale)
-    place = kept_file(case, scale.seed)
-    if not place.exists():
-        print(f"{place.name} is not there: trained on {scale.device}", file=sys.stderr)
-        keep(train(case, scale), place)
-    found: Trained = json.loads(place.read_text())
-    return found
+@dataclass(frozen=True)
+class Case:
+    """A data set of the paper's section 6.
 
+    Attributes:
+        data: its name.
+        title: as it is called on the page.
+        records: that are drawn for training.
+        batch: L.
+        quick: the same two for a quick version.
+        attribute: what is secret, which is the first column.
+        values: that it may have.
+        widths: of the hidden layers.
+        learning_rates: of which the best is taken; a quick version takes the first.
+        repetitions: of the full version.
+        other: the column of another attribute with the same values, to compare with.
+    """
 
-def kept_file(case: Case, seed: int) -> Path:
-    """Where full trainings are kept: the usual file where it is of this seed."""
-    usual = kept_in(RAW, case.data, SEED)
-    if usual.exists() and json.loads(usual.read_text())["seed"] == seed:
-        return usual
-    return kept_in(RAW, case.data, seed)
+    data: str
+    title: str
+    records: int
+    batch: int
+    quick: tuple[int, int]
+    attribute: str
+    values: tuple[float, ...]
+    widths: tuple[int, ...]
+    learning_rates: tuple[float, ...]
+    repetitions: int = 10
+    other: int | None = None
 
+    def network(self, data: Dataset) -> nn.Module:
+        """Hidden layers of these widths."""
+        layers: list[nn.Module] = []
+        before = data.records.shape[1]
+        for width in self.widths:
+            layers += [nn.Linear(before, width), nn.ReLU()]
+            before = width
+        assert data.classes is not None
+        return nn.Sequential(*layers, nn.Linear(before, data.classes))
 
-def keep(found: Trained, place: Path) -> None:
-    """Write trainings."""
-    place.parent.mkdir(exist_ok=True)
-    place.write_text(json.dumps(found, indent=1) + "\n")
-
-
-def kept(scale: Scale, *found: Trained) -> Kept | None:
-    """The trainings that a full version rests on, all from one seed."""
-    if scale.size != "full":
-        return None
-    seeds = {each["data"]: each["seed"] for each in found}
-    if len(set(seeds.values())) > 1:
-        told = ", ".join(f"{seed} ({data})" for data, seed in seeds.items())
-        raise ValueError(f"trainings in {RAW.name}/ must be from one seed, these are from {told}")
-    return Kept.of(found)
-
-
-def train(case: Case, scale: Scale, processes: int = 1) -> Trained:
-    """All repetitions, watched; in several processes they are the same."""
-    started = time.perf_counter()
-    recipe = Recipe.of(case, scale)
-    split = scale.data(case.data)
-    drawn = split.train.draw(recipe.records, scale.seed)
-    data = Split(drawn, split.test)
-    epochs = scale.pick(2, EPOCHS, EPOCHS)
-    run_all = _in_turn if processes == 1 else functools.partial(_side_by_side, processes)
-    tried = _tried(case, recipe, data, epochs, scale, run_all)
-    best = max(tried, key=tried.__getitem__) if tried else case.learning_rates[0]
-    repetitions = scale.pick(2, case.quick_repetitions, case.repetitions)
-    runs = run_all(
-        [
-            functools.partial(watched, case, recipe, data, best, seed, epochs, scale)
-            for seed in range(scale.seed + 1, scale.seed + 1 + repetitions)
+    def secrets(self) -> list[Attribute]:
+        """The attribute with all its values, and the one to compare with, where there is one."""
+        columns = {self.attribute: 0, OTHER: self.other}
+        return [
+            Attribute.column(column, list(self.values), name=name)
+            for name, column in columns.items()
+            if column is not None
         ]
+
+
+LOW, HIGH = RANGES["age"]
+AGES = tuple((years - LOW) / (HIGH - LOW) for years in range(LOW, HIGH + 1))
+"""All of 17 to 90, in the loader's scaling."""
+
+ADULT = Case(
+    "adult", "Adult", 26_300, 256, (26_300, 256), "age", AGES, (64, 32), (0.25, 0.5, 1.0, 2.0, 4.0)
+)
+"""The paper does not say how many it trained on: its noise of 3.51 follows from about 26,300."""
+
+RETAIL = Case(
+    "retail100", "retail100 in the place of Purchase", 67_390, 512, (1_500, 38), "first item",
+    (0.0, 1.0), (128,), (0.1, 0.25, 0.5, 1.0, 2.0), 5, 599,
+)  # fmt: skip
+"""All training records of retail100, in the place of Purchase; the last item is a rare one."""
+
+CASES = {case.data: case for case in (ADULT, RETAIL)}
+
+
+def tensors(data: Dataset) -> TensorDataset:
+    """Records and labels."""
+    return TensorDataset(
+        torch.tensor(np.asarray(data.records, np.float32)), torch.tensor(data.labels)
     )
-    return {
-        "data": case.data, "records": recipe.records, "batch": recipe.batch, "epochs": epochs,
-        "clip_norm": CLIP_NORM, "noise_multiplier": recipe.noise, "attribute": case.attribute,
-        "network": [drawn.records.shape[1], *case.widths, drawn.classes],
-        "values": len(case.values), "fpr": FPR, "learning_rate": best,
-        "accuracy_by_learning_rate": tried, "every": recipe.every, "runs": runs,
-        "seconds": time.perf_counter() - started, "device": device_title(scale.device),
-        "seed": scale.seed,
-    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -132,49 +143,82 @@ class Recipe:
         noise = noise_of(SECURITY, rate, round(AT_EPOCHS / rate))
         return cls(records, batch, noise, scale.pick(1, 10, 1))
 
-
-RunAll = Callable[[Sequence[Callable[[], Any]]], list[Any]]
-"""Runs tasks; what they return is in their order."""
-
-
-def _in_turn(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
-    return [task() for task in tasks]
+    @property
+    def steps(self) -> int:
+        """Of an epoch."""
+        return -(-self.records // self.batch)
 
 
-def _side_by_side(processes: int, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+@functools.cache
+def trained(case: Case, scale: Scale) -> Trained:
+    """The trainings of a case: once in a process, and full ones from what is kept."""
+    if not scale.full:
+        return train(case, scale)
+    return kept_or(HERE, case.data, scale, lambda: dict(train(case, scale)))
+
+
+def both(scale: Scale) -> dict[str, Trained]:
+    """Of both cases, by the name of the data."""
+    return {case.data: trained(case, scale) for case in CASES.values()}
+
+
+def kept(scale: Scale, *found: Trained) -> Kept | None:
+    """The trainings that a full version rests on, all from one seed."""
+    return Kept.of(found) if scale.full else None
+
+
+def train(case: Case, scale: Scale, processes: int = 1) -> Trained:
+    """All repetitions, watched; in several processes they are the same."""
+    started = time.perf_counter()
+    recipe = Recipe.of(case, scale)
+    split = scale.data(case.data)
+    drawn = split.train.draw(recipe.records, scale.seed)
+    data = Split(drawn, split.test)
+    epochs = scale.pick(2, EPOCHS, EPOCHS)
+    one = functools.partial(watched, case, recipe, data, epochs=epochs, scale=scale)
+    ends_at = functools.partial(_ends_at, case, recipe, data, epochs, scale)
+    rates = case.learning_rates if scale.full else ()
+    ends = _all([functools.partial(ends_at, rate) for rate in rates], processes)
+    tried = dict(zip(rates, ends, strict=True))
+    best = max(tried, key=tried.__getitem__) if tried else case.learning_rates[0]
+    seeds = range(scale.seed + 1, scale.seed + 1 + scale.pick(2, 3, case.repetitions))
+    runs = _all([functools.partial(one, best, seed) for seed in seeds], processes)
+    return {
+        "data": case.data, "records": recipe.records, "batch": recipe.batch, "epochs": epochs,
+        "clip_norm": CLIP_NORM, "noise_multiplier": recipe.noise, "attribute": case.attribute,
+        "network": [drawn.records.shape[1], *case.widths, drawn.classes],
+        "values": len(case.values), "fpr": FPR, "learning_rate": best,
+        "accuracy_by_learning_rate": tried, "every": recipe.every, "runs": runs,
+        "seconds": time.perf_counter() - started, "device": device_title(scale.device),
+        "seed": scale.seed,
+    }  # fmt: skip
+
+
+def _all(tasks: Sequence[Callable[[], Any]], processes: int) -> list[Any]:
+    """What tasks return, in their order."""
+    if processes == 1:
+        return [task() for task in tasks]
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
         return [each.result() for each in [pool.submit(task) for task in tasks]]
 
 
-def _tried(
-    case: Case, recipe: Recipe, data: Split, epochs: int, scale: Scale, run_all: RunAll
-) -> dict[float, float]:
-    """The accuracy at the end by learning rate, where all are tried."""
-    if scale.size != "full":
-        return {}
-    rates = case.learning_rates
-    found = run_all(
-        [functools.partial(_ends_at, case, recipe, data, x, epochs, scale) for x in rates]
-    )
-    return dict(zip(rates, found, strict=True))
-
-
 def _ends_at(
-    case: Case, recipe: Recipe, data: Split, learning_rate: float, epochs: int, scale: Scale
+    case: Case, recipe: Recipe, data: Split, epochs: int, scale: Scale, learning_rate: float
 ) -> float:
-    run = Run(case, recipe, data, learning_rate, scale.seed, scale.device)
-    return run.accuracies(epochs)[-1]
+    """The accuracy at the end."""
+    training = Training(case, recipe, data, learning_rate, scale.seed, scale.device)
+    return training.accuracies(epochs)[-1]
 
 
-class Run:
+class Training:
     """One private training with Opacus."""
 
     def __init__(
         self, case: Case, recipe: Recipe, data: Split, learning_rate: float, seed: int, device: str
     ) -> None:
         torch.manual_seed(seed)
-        self.test, self.device = tensors(data.test).tensors, device
-        module = network(data.train, case.widths).to(device)
+        self.test, self.device = data.test, device
+        module = case.network(data.train).to(device)
         self.criterion = nn.CrossEntropyLoss()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that the random numbers are not secure
@@ -196,15 +240,10 @@ class Run:
                 self.optimizer.zero_grad()
                 self.criterion(self.model(x.to(self.device)), y.to(self.device)).backward()
                 self.optimizer.step()
-        return self._accuracy()
-
-    def _accuracy(self) -> float:
-        x, y = self.test
         self.model.eval()
-        with torch.no_grad():
-            guessed = self.model(x.to(self.device)).argmax(dim=1).cpu()
+        found = accuracy(self.model, self.test, self.device)
         self.model.train()
-        return float((guessed == y).double().mean())
+        return found
 
     def monitored(self, watchers: Sequence[AttributeInference]) -> Monitor:
         """The training, watched."""
@@ -214,43 +253,48 @@ class Run:
         )  # fmt: skip
 
 
+def accuracy(model: nn.Module, data: Dataset, device: str) -> float:
+    """The share of records whose class is predicted."""
+    x, y = tensors(data).tensors
+    with torch.no_grad():
+        guessed = model(x.to(device)).argmax(dim=1).cpu()
+    return float((guessed == y).double().mean())
+
+
 def watched(
     case: Case, recipe: Recipe, data: Split, learning_rate: float, seed: int, epochs: int,
     scale: Scale,
-) -> dict[str, Any]:  # fmt: skip
+) -> Run:  # fmt: skip
     """One training with both analyses; of two values both are the same."""
     kinds = ("full", "approximate") if len(case.values) > 2 else ("full",)
     watchers = {
-        kind: AttributeInference(*secrets(case), analysis=kind, every=recipe.every)  # type: ignore[arg-type]
+        kind: AttributeInference(*case.secrets(), analysis=kind, every=recipe.every)  # type: ignore[arg-type]
         for kind in kinds
     }
-    run = Run(case, recipe, data, learning_rate, seed, scale.device)
-    with one_thread(), run.monitored(list(watchers.values())):
-        accuracies = run.accuracies(epochs)
+    training = Training(case, recipe, data, learning_rate, seed, scale.device)
+    with one_thread(), training.monitored(list(watchers.values())):
+        accuracies = training.accuracies(epochs)
     full, name = watchers["full"], case.attribute
-    other = {} if case.other is None else {OTHER: 1 - full.risk(OTHER, PAPERS).bayes_security()}
+
+    def over_epochs(form: Any) -> dict[str, list[float]]:
+        found = {
+            kind: [one.attribute for one in watcher.over_epochs(name, form)]
+            for kind, watcher in watchers.items()
+        }
+        return {**found, "membership": [one.membership for one in full.over_epochs(name, form)]}
+
+    def summary(values: Sequence[float]) -> dict[str, float]:
+        return {"least": min(values), "mean": sum(values) / len(values), "largest": max(values)}
+
+    other = {}
+    if case.other is not None:
+        other = {OTHER: 1 - full.risk(OTHER, "closed-form").bayes_security()}
+    differences = {kind: summary(each.steps.differences[name]) for kind, each in watchers.items()}
     return {
-        **other,
-        "accuracy": accuracies,
-        "security": {
-            form: {
-                **{
-                    kind: [one.attribute for one in watcher.over_epochs(name, form)]
-                    for kind, watcher in watchers.items()
-                },
-                "membership": [one.membership for one in full.over_epochs(name, form)],
-            }
-            for form in FORMS
-        },
-        "differences": {
-            kind: _summary(watcher.steps.differences[name]) for kind, watcher in watchers.items()
-        },
+        **other, "accuracy": accuracies, "differences": differences,
+        "security": {form: over_epochs(form) for form in FORMS},
         "table": {form: _row(full.risk(name, form)) for form in FORMS},
-    }
-
-
-def _summary(values: Sequence[float]) -> dict[str, float]:
-    return {"least": min(values), "mean": sum(values) / len(values), "largest": max(values)}
+    }  # fmt: skip
 
 
 def _row(risk: AttributeRisk) -> dict[str, float]:
@@ -269,12 +313,12 @@ def _row(risk: AttributeRisk) -> dict[str, float]:
 
 def settings_of(found: Trained) -> dict[str, Any]:
     """What trainings rest on, and where they come from."""
-    kept = (
+    shown = (
         "records", "batch", "epochs", "clip_norm", "noise_multiplier", "network", "values",
         "learning_rate", "accuracy_by_learning_rate",
     )  # fmt: skip
     return {
-        **{name: found[name] for name in kept if name in found},
+        **{name: found[name] for name in shown if name in found},
         "repetitions": len(found["runs"]),
         "steps analysed": f"one in {found.get('every', 1)}",
     }
@@ -285,7 +329,7 @@ def public_accuracy(case: Case, found: Trained, scale: Scale) -> float:
     split = scale.data(case.data)
     x, y = tensors(split.train.draw(found["records"], found["seed"])).tensors
     torch.manual_seed(found["seed"])
-    module = network(split.train, case.widths).to(scale.device)
+    module = case.network(split.train).to(scale.device)
     optimizer = torch.optim.Adam(module.parameters(), lr=1e-3)
     criterion = nn.CrossEntropyLoss()
     for _ in range(scale.pick(2, EPOCHS, EPOCHS)):
@@ -293,24 +337,20 @@ def public_accuracy(case: Case, found: Trained, scale: Scale) -> float:
             optimizer.zero_grad()
             criterion(module(x[part].to(scale.device)), y[part].to(scale.device)).backward()
             optimizer.step()
-    records_, labels = tensors(split.test).tensors
-    with torch.no_grad():
-        guessed = module(records_.to(scale.device)).argmax(dim=1).cpu()
-    return float((guessed == labels).double().mean())
+    return accuracy(module, split.test, scale.device)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("data", choices=list(CASES))
     parser.add_argument("--processes", type=int, default=1, help="trainings at a time")
-    add_options(parser)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--seed", type=int, required=True, help="of all random numbers")
     options = parser.parse_args()
-    scale = scale_of(parser, options)
-    case = CASES[options.data]
+    case, scale = CASES[options.data], Scale("full", options.device, seed=options.seed)
     with plainly(parser):
-        found = train(case, scale, options.processes)
-        full = scale.size == "full"
-        keep(found, kept_file(case, scale.seed) if full else RAW / f"{case.data}-{scale.size}.json")
+        device_named(options.device)
+        kept_or(HERE, case.data, scale, lambda: dict(train(case, scale, options.processes)))
 
 
 if __name__ == "__main__":

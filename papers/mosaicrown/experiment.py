@@ -1,7 +1,5 @@
 """Chapter 5's experiment: 30 full-batch steps on MNIST, watched by an adversary that knows all.
 
-    Case (local or global sensitivity, bounded or unbounded) + Scale ──► Played: what was seen
-
 Bounded DP replaces a record, unbounded DP leaves one out. D is drawn at random, and D′ is the
 neighbour that lies furthest from it by SSIM (definition 6).
 """
@@ -15,35 +13,31 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
 from dprime.data import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
-from dprime.mechanisms import Gaussian
-from dprime.train import (
-    SGD,
-    Compute,
-    EngineContext,
-    LikelihoodRatio,
-    LocalSensitivity,
-    NoiseScale,
-    Observer,
-    Step,
-    TrainingConfig,
-    TrainingData,
-    train,
-)
+from dprime.train import SGD, TrainingConfig, TrainingData
 from dprime.train.models import model_named
 from dprime.train.optimizers import Optimizer
-from papers.reproduce import Scale
+from papers.adversary import (
+    BELIEF,
+    CLIP_NORM,
+    LEARNING_RATE,
+    STEPS,
+    EachStep,
+    Watched,
+    batch_mean,
+    global_sensitivity,
+    pair,
+    watch,
+)
+from papers.entry import Scale
+from papers.reproduce import Floats
 
-STEPS, LEARNING_RATE, CLIP_NORM = 30, 0.005, 3.0
-BELIEF, DELTA = 0.9, 0.01
+DELTA = 0.01
 RUNS = 1000
 """Trainings of each case in the publication."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -60,8 +54,8 @@ class Case:
 
     @property
     def limit(self) -> float:
-        """The global sensitivity: 2C where a record is replaced, else C."""
-        return CLIP_NORM * (2 if self.adjacency == "replace" else 1)
+        """The global sensitivity."""
+        return global_sensitivity(self.adjacency)
 
     @property
     def noise_multiplier(self) -> float:
@@ -86,11 +80,6 @@ GLOBAL_UNBOUNDED = Case("global", "add-remove")
 CASES = (LOCAL_BOUNDED, LOCAL_UNBOUNDED, GLOBAL_BOUNDED, GLOBAL_UNBOUNDED)
 
 
-def analytical_advantage() -> float:
-    """ρ_α of the noise: the same in all four cases."""
-    return Gaussian(LOCAL_UNBOUNDED.noise_multiplier, STEPS).curve().advantage()
-
-
 @dataclass(frozen=True, eq=False)
 class Data:
     """D, and the records outside of it that may take a place in D′."""
@@ -113,96 +102,50 @@ class Data:
 
         The record in question is one of the first `among` records of D, if given.
         """
-        replace = adjacency == "replace"
         ranking = dataset_sensitivity(
-            self.inside.records[:among], self.outside.records if replace else None,
+            self.inside.records[:among], self.outside.records if adjacency == "replace" else None,
             adjacency=adjacency, measure=default_measure(self.inside.kind), keep=keep,
             device=device,
         )  # fmt: skip
-        found = []
-        for part, order in ((ranking.top(keep), 1), (ranking.bottom(keep), -1)):
-            places = [int(record) for record in part.records[::order]]
-            if part.partners is None:
-                found += [TrainingData.remove(self.inside, place) for place in places]
-                continue
-            others = [self.outside.take([int(partner)]) for partner in part.partners[::order]]
-            pairs = zip(places, others, strict=True)
-            found += [TrainingData.replace(self.inside, place, by) for place, by in pairs]
-        return found
-
-
-def network(scale: Scale, dataset: Dataset) -> torch.nn.Module:
-    """Two convolutions; the publication does not say how many filters."""
-    return model_named(network_name(scale), dataset)
+        ends = ((ranking.top(keep), range(keep)), (ranking.bottom(keep), reversed(range(keep))))
+        return [
+            pair(self.inside, self.outside, part, place) for part, order in ends for place in order
+        ]
 
 
 def network_name(scale: Scale) -> str:
-    """As dprime calls it."""
+    """Two convolutions; the publication does not say how many filters."""
     return str(scale.pick("conv-2-4", "conv-4-8", "conv-16-32"))
 
 
-class GradientNorms(Observer):
-    """The mean and the smallest norm of a training's own records, before clipping.
-
-    Attributes:
-        mean: [trial, step].
-        least: [trial, step].
-    """
-
-    def __init__(self) -> None:
-        self.mean: Floats = np.zeros((0, 0))
-        self.least: Floats = np.zeros((0, 0))
-
-    def begin(self, run: EngineContext) -> None:
-        """Room for every trial and step."""
-        self.mean = np.zeros((len(run.trials), run.training.steps))
-        self.least = np.zeros_like(self.mean)
-
-    def see(self, step: Step) -> None:
-        """Keep the step's, of the records that count."""
-        counts = step.mask > 0
-        norms = step.norms.double()
-        mean = (norms * counts).sum(1) / counts.sum(1)
-        self.mean[step.rows, step.index] = mean.cpu().numpy()
-        least = norms.masked_fill(~counts, torch.inf).amin(1)
-        self.least[step.rows, step.index] = least.cpu().numpy()
+def network(scale: Scale, dataset: Dataset) -> torch.nn.Module:
+    return model_named(network_name(scale), dataset)
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
+class Played(Watched):
     """What was seen of many trainings of one case.
 
     Attributes:
-        logs: the adversary's L after the last step [trial].
-        in_world: whether each trained on D [trial].
-        sensitivities: how far the record moves the clipped sum [trial, step].
-        sigmas: the noise on it [trial, step].
-        norms: of the gradients before clipping.
+        mean_gradient: the mean norm of a training's own records before clipping [trial, step].
+        least_gradient: the smallest one [trial, step].
     """
 
-    logs: Floats
-    in_world: NDArray[np.bool_]
-    sensitivities: Floats
-    sigmas: Floats
-    norms: GradientNorms
-
-    @property
-    def distances(self) -> Floats:
-        """d′ that noise and sensitivities give each training [trial]."""
-        found: Floats = np.sqrt(((self.sensitivities / self.sigmas) ** 2).sum(1))
-        return found
+    mean_gradient: Floats
+    least_gradient: Floats
 
 
 def play(scale: Scale, case: Case, worlds: TrainingData, trials: int, seed: int) -> Played:
     """Train, half of the trials on D, and watch."""
-    ratio, local = LikelihoodRatio(), LocalSensitivity()
-    noise, norms = NoiseScale(), GradientNorms()
-    done = train(
-        network(scale, worlds.common), worlds, case.training(), trials=trials, seed=seed,
-        observers=[ratio, local, noise, norms], compute=Compute(scale.device, scale.memory),
-        keep_weights=False, progress=False,
+    mean = EachStep(lambda step: batch_mean(step.norms, step))
+    least = EachStep(
+        lambda step: step.norms.double().masked_fill(~(step.mask > 0), torch.inf).amin(1)
+    )
+    found = watch(
+        scale, network(scale, worlds.common), worlds, case.training(), trials, seed, [mean, least],
+        progress=False,
     )  # fmt: skip
-    return Played(ratio.logs[:, 0], done.in_world, local.norms, noise.sigmas, norms)
+    return Played(**vars(found), mean_gradient=mean.values, least_gradient=least.values)
 
 
 def records(scale: Scale) -> int:
@@ -214,10 +157,7 @@ def records(scale: Scale) -> int:
 def four_cases(scale: Scale) -> Mapping[Case, Played]:
     """Each with its own random numbers; table 5.1 and figure 5.1 look at the same trainings."""
     data = Data.drawn(scale, records(scale), scale.seed)
-    pairs = {
-        adjacency: data.neighbours(adjacency, scale.device)[0]
-        for adjacency in ("replace", "add-remove")
-    }
+    pairs = {name: data.neighbours(name, scale.device)[0] for name in ("replace", "add-remove")}
     trials = scale.pick(8, 120, 20 * RUNS)
     return {
         case: play(scale, case, pairs[case.adjacency], trials, scale.seed + place)
@@ -225,10 +165,10 @@ def four_cases(scale: Scale) -> Mapping[Case, Played]:
     }
 
 
-def settings(scale: Scale) -> dict[str, Any]:
-    """That all scripts of the chapter share, of JSON values."""
+def settings(scale: Scale, **others: Any) -> dict[str, Any]:
+    """That all entries of the chapter share, of JSON values."""
     return {
         "data": "mnist", "network": network_name(scale), "steps": STEPS,
         "learning_rate": LEARNING_RATE, "clip_norm": CLIP_NORM, "belief": BELIEF, "delta": DELTA,
-        "noise_multipliers": {case.name: case.noise_multiplier for case in CASES},
+        "noise_multipliers": {case.name: case.noise_multiplier for case in CASES}, **others,
     }  # fmt: skip

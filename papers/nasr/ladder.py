@@ -5,7 +5,7 @@
 The strength of an adversary is the d′ between its scores of both worlds, as a share of the
 certified d′. The lower bounds on ε are shown beside it: by Clopper and Pearson as in the paper
 (with the threshold chosen on other trials), and by a bound over all thresholds at once. Full: what
-was reached is read from `raw/`, or played and kept there, adversary by adversary.
+was reached is read from `raw.json`, or played and kept there, adversary by adversary.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import math
 import tempfile
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,25 +32,10 @@ from dprime.show import charts
 from dprime.show.chart import Chart
 from dprime.show.charts import Rung
 from papers.drawing import Line, lines_chart
-from papers.reproduce import (
-    CONFIDENCE,
-    TOLERANCE,
-    Claim,
-    Estimate,
-    Kept,
-    Measured,
-    Raw,
-    Scale,
-    Table,
-    exact,
-    explained,
-    kept_in,
-    kept_or,
-    stated,
-)
+from papers.entry import Kept, Measured, Raw, Scale, Table, is_kept, kept_or
+from papers.reproduce import CONFIDENCE, TOLERANCE, Claim, Estimate, stated
 
 HERE = Path(__file__).resolve().parent
-RAW = HERE / "raw"
 EPSILONS = (1.0, 2.0, 4.0, 10.0)
 DRAWN = 4.0
 """The ε whose ladder is drawn."""
@@ -72,8 +57,7 @@ ADDS, NO_LESS = 0.0, -TOLERANCE
 """The least difference, as a share of the certified d′: for "adds", and for "at least as much"."""
 
 ORDER = (
-    (STATIC, "api-access", "a made record tells at least as much as a natural one",
-     NO_LESS),
+    (STATIC, "api-access", "a made record tells at least as much as a natural one", NO_LESS),
     ("intermediate-models", STATIC, "seeing every model adds to seeing the last", ADDS),
     ("adaptive-poisoning", "intermediate-models",
      "a record made anew at every step tells at least as much as one made once", NO_LESS),
@@ -124,25 +108,19 @@ class Reached:
 
     def as_json(self) -> dict[str, Any]:
         """Of JSON values; an open end is null."""
-        return {
-            **dataclasses.asdict(self), "high": self.high if math.isfinite(self.high) else None
-        }  # fmt: skip
+        high = self.high if math.isfinite(self.high) else None
+        return {**dataclasses.asdict(self), "high": high}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Reached:
         """What `as_json` has written."""
-        high = math.inf if values["high"] is None else values["high"]
-        return cls(**{**values, "high": high})
+        return cls(**{**values, "high": math.inf if values["high"] is None else values["high"]})
 
     @property
     def share(self) -> Estimate:
         """Of the certified d′."""
-        return Estimate(*(each / self.allowed for each in (self.d_prime, self.low, self.high)))
-
-    @property
-    def rung(self) -> Rung:
-        """For the picture."""
-        return Rung(self.adversary, self.low, self.d_prime, self.high)
+        found = Estimate(self.d_prime, self.low, self.high)
+        return found.map(lambda each: each / self.allowed)
 
 
 Ladder = Mapping[tuple[str, float], Reached]
@@ -151,7 +129,7 @@ Ladder = Mapping[tuple[str, float], Reached]
 def measure_ladder(data: str, title: str, scale: Scale) -> Measured:
     """All adversaries at every ε."""
     files = reached(data, scale)
-    found, settings = _joined(files), _settings(data, scale, files)
+    found = joined(files)
     names = list(dict.fromkeys(name for name, _ in found))
     steps, again = steps_of(data, title, scale, found)
     claims = [
@@ -159,15 +137,36 @@ def measure_ladder(data: str, title: str, scale: Scale) -> Measured:
         *(reaches(found[WORST, epsilon], title) for epsilon in EPSILONS),
         *(in_practice(found["api-access", epsilon], title) for epsilon in EPSILONS),
         beyond(found, title),
-    ]  # fmt: skip
-    numbers = {
-        f"{name}, ε = {epsilon:g}": each.as_json() for (name, epsilon), each in found.items()
+    ]
+    numbers = {f"{name}, ε = {at:g}": each.as_json() for (name, at), each in found.items()}
+    shadow_models = {file["reached"][0]["adversary"]: file["shadows"] for file in files}
+    not_shown = ("audits", "claim", "trials", "device", "memory")
+    settings = {
+        **{key: each for key, each in file_values(data, scale).items() if key not in not_shown},
+        "epsilons": list(EPSILONS),
+        "shadows": {name: shadow_models[name] for name in SHADOWS},
     }
     return Measured(
-        claims, settings, {"reached": numbers, "chosen_again": again},
-        drawn(found, names, title), Kept.of([*files, *again]) if scale.size == "full" else None,
-        tables(found, names),
+        claims, settings, {"reached": numbers, "chosen_again": again}, drawn(found, names, title),
+        Kept.of([*files, *again]) if scale.full else None, tables(found, names),
     )  # fmt: skip
+
+
+def reached(data: str, scale: Scale) -> list[Raw]:
+    """Everything, in the order of the file; what a full version lacks is played and kept."""
+    names = list(audits_in(file_values(data, scale)))
+    if not scale.full:
+        return [play(data, scale, name) for name in names]
+    return [
+        kept_or(HERE, f"{data}-{name}", scale, partial(play, data, scale, name)) for name in names
+    ]
+
+
+def joined(files: Sequence[Raw]) -> Ladder:
+    """At each ε all adversaries, in the order of the files."""
+    listed = [Reached.from_json(values) for file in files for values in file["reached"]]
+    listed.sort(key=lambda each: each.epsilon)
+    return {(each.adversary, each.epsilon): each for each in listed}
 
 
 def steps_of(data: str, title: str, scale: Scale, found: Ladder) -> tuple[list[Claim], list[Raw]]:
@@ -175,10 +174,10 @@ def steps_of(data: str, title: str, scale: Scale, found: Ladder) -> tuple[list[C
     claims, again = [], []
     for step, epsilon in itertools.product(ORDER, EPSILONS):
         claim = order(found, title, epsilon, *step)
-        if claim.verdict == "differs" and step[0] == STATIC and scale.size == "full":
+        if claim.verdict == "differs" and step[0] == STATIC and scale.full:
             played = chosen_again(data, scale, epsilon)
             again += [played] if played else []
-            why = f"{claim.why} {_told_again(found[STATIC, epsilon], played)}"
+            why = f"{claim.why} {told_again(found[STATIC, epsilon], played)}"
             claim = dataclasses.replace(claim, why=why)
         claims.append(claim)
     return claims, again
@@ -187,18 +186,18 @@ def steps_of(data: str, title: str, scale: Scale, found: Ladder) -> tuple[list[C
 def chosen_again(data: str, scale: Scale, epsilon: float) -> Raw | None:
     """Static poisoning whose record was chosen with many shadow models; None without a GPU."""
     name = f"{data}-{STATIC}-epsilon-{epsilon:g}-shadows-{MANY}"
-    if scale.device == "cpu" and not kept_in(RAW, name, scale.seed).exists():
+    if scale.device == "cpu" and not is_kept(HERE, name, scale.seed):
         return None
-    return kept_or(RAW, name, scale, partial(play, data, scale, STATIC, [epsilon], MANY))
+    return kept_or(HERE, name, scale, partial(play, data, scale, STATIC, [epsilon], MANY))
 
 
-def _told_again(before: Reached, played: Raw | None) -> str:
+def told_again(before: Reached, played: Raw | None) -> str:
     if played is None:
         return "The reason is not measured."
-    (after,) = _joined([played]).values()
+    (after,) = joined([played]).values()
     told = (
         f"With its record chosen again by {MANY} shadow models in each world of a candidate it "
-        f"reaches {_told(after.share)}"
+        f"reaches {after.share.told('.2f')}"
     )
     if after.share.low > before.share.high:
         return (
@@ -206,33 +205,6 @@ def _told_again(before: Reached, played: Raw | None) -> str:
             "the difference was not separated."
         )
     return f"{told}: that another choice is better is not shown."
-
-
-def reached(data: str, scale: Scale) -> list[Raw]:
-    """Everything, in the order of the file; what a full version lacks is played and kept."""
-    names = list(audits_in(file_values(data, scale)))
-    if scale.size != "full":
-        return [play(data, scale, name) for name in names]
-    return [
-        kept_or(RAW, f"{data}-{name}", scale, partial(play, data, scale, name)) for name in names
-    ]
-
-
-def _joined(files: Sequence[Raw]) -> Ladder:
-    """At each ε all adversaries, in the order of the files."""
-    listed = [Reached.from_json(values) for file in files for values in file["reached"]]
-    listed.sort(key=lambda each: each.epsilon)
-    return {(each.adversary, each.epsilon): each for each in listed}
-
-
-def _settings(data: str, scale: Scale, files: Sequence[Raw]) -> dict[str, Any]:
-    values = {key: value for key, value in file_values(data, scale).items() if key != "audits"}
-    del values["claim"], values["trials"], values["device"], values["memory"]
-    shadow_models = {file["reached"][0]["adversary"]: file["shadows"] for file in files}
-    return {
-        **values, "epsilons": list(EPSILONS),
-        "shadows": {name: shadow_models[name] for name in SHADOWS},
-    }  # fmt: skip
 
 
 def play(
@@ -248,7 +220,8 @@ def play(
         many: shadow models, where it is not the usual number.
     """
     split, values = scale.data(data), file_values(data, scale)
-    shadow_models = (many or shadows(scale)) if name in SHADOWS else None
+    usual = scale.pick(2, 10, 10 if scale.device == "cpu" else 50)
+    shadow_models = int(many or usual) if name in SHADOWS else None
     listed = audits_in(values)
     number, audited = list(listed).index(name), listed[name]
     found: list[Reached] = []
@@ -263,8 +236,7 @@ def play(
                 seed=seed_of(scale, data, *places),
                 options={} if shadow_models is None else {"shadows": shadow_models},
             )
-            path = Path(folder) / f"{epsilon:g}.run"
-            record = begin(config, path, progress=False, split=split)
+            record = begin(config, Path(folder) / f"{epsilon:g}.run", progress=False, split=split)
             found.append(Reached.of(name, epsilon, record))
     return {
         "device": device_title(scale.device), "seconds": round(time.perf_counter() - start, 1),
@@ -274,16 +246,11 @@ def play(
 
 def trials(scale: Scale, model: str, epsilon: float) -> int:
     """In each world, as many as can be afforded."""
-    if scale.size != "full":
+    if not scale.full:
         return int(scale.pick(20, 200, None))
     if scale.device == "cpu":  # convolutions take a hundred times longer there
         return 200 if model.startswith("conv") else 1000
     return 1000 * MORE.get(epsilon, 1)
-
-
-def shadows(scale: Scale) -> int:
-    """Shadow models in each world of a candidate."""
-    return int(scale.pick(2, 10, 10 if scale.device == "cpu" else 50))
 
 
 def seed_of(scale: Scale, data: str, *places: int) -> int:
@@ -296,7 +263,7 @@ def file_values(data: str, scale: Scale) -> dict[str, Any]:
     """The file's, on this device; small networks and few records where time is short."""
     values = words_in(HERE / f"{data}.toml")
     values |= {"device": scale.device, "memory": scale.memory}
-    if scale.size != "full":
+    if not scale.full:
         values["model"] = "linear"
         steps = scale.pick(3, 10, None)
         values["training"] = {"steps": steps, "learning_rate": 0.5, "clip_norm": 1.0}
@@ -311,27 +278,22 @@ def order(
     """One step of the ladder at one ε."""
     above, below = found[stronger, epsilon].share, found[weaker, epsilon].share
     room = "above 0" if least == ADDS else f"at most {-least:g} less"
-    claim = stated(
+    return stated(
         f"{title}, ε = {epsilon:g}: share of the certified d′, {stronger} less {weaker}",
         f"expected: {sentence} ({room})", above - below, least=least,
+        reason=f"{stronger} reaches {above.told('.2f')} of the certified d′, {weaker} "
+        f"{below.told('.2f')}.",
     )  # fmt: skip
-    why = f"{stronger} reaches {_told(above)} of the certified d′, {weaker} {_told(below)}."
-    return explained(claim, why)
-
-
-def _told(share: Estimate) -> str:
-    return f"{share.value:.2f} ({share.low:.2f} to {share.high:.2f})"
 
 
 def reaches(each: Reached, title: str) -> Claim:
     """The last adversary reaches what is certified."""
-    claim = stated(
+    return stated(
         f"{title}, ε = {each.epsilon:g}: share of the certified d′ that {each.adversary} reaches",
         "expected: reaches what is certified (read as d′: at least 0.8 of it)", each.share,
         least=1 - TOLERANCE,
+        reason=f"With {each.trials:,} trials a world; a 95 % interval misses one time in twenty.",
     )  # fmt: skip
-    why = f"With {each.trials:,} trials a world; a 95 % interval misses one time in twenty."
-    return explained(claim, why)
 
 
 def in_practice(each: Reached, title: str) -> Claim:
@@ -345,57 +307,51 @@ def in_practice(each: Reached, title: str) -> Claim:
 
 def beyond(found: Ladder, title: str) -> Claim:
     """No lower bound is above the analysis, but for those of chance."""
-    above = sum(
-        each.bounds[method] > each.epsilon for each in found.values() for method in BOUNDS
-    )  # fmt: skip
+    above = sum(each.bounds[name] > each.epsilon for each in found.values() for name in BOUNDS)
     # Both bounds of an audit look at the same trials: at worst they go wrong together.
     luck = len(BOUNDS) * float(stats.binom.ppf(0.975, len(found), 1 - CONFIDENCE))
     ratio = max(found.values(), key=lambda each: max(each.bounds[m] for m in BOUNDS) / each.epsilon)
     return stated(
         f"{title}: lower bounds above the certified ε, of {len(BOUNDS) * len(found)}",
-        f"no more than chance gives: at most {luck:g}", exact(above), most=luck,
+        f"no more than chance gives: at most {luck:g}", above, most=luck,
         why=f"The nearest is that of {ratio.adversary} at ε = {ratio.epsilon:g}: "
         f"{max(ratio.bounds[method] for method in BOUNDS):.2f}.",
     )  # fmt: skip
 
 
-def tables(found: Ladder, names: list[str]) -> tuple[Table, ...]:
+def tables(found: Ladder, names: list[str]) -> list[Table]:
     """The ladder: d′ of every adversary, and what is shown of ε."""
+
+    def bound(method: str, each: Reached) -> str:
+        return f"{each.bounds[method]:.2f}"
+
+    shown: dict[str, Callable[[Reached], str]] = {
+        "Share of the certified d′": lambda each: each.share.told(".2f"),
+        **{f"Lower bounds on ε, {words}": partial(bound, name) for name, words in BOUNDS.items()},
+        "Trials in each world": lambda each: f"{each.trials:,}",
+    }
     head = ("adversary", *(f"ε = {epsilon:g}" for epsilon in EPSILONS))
-    counted = tuple(
-        (name, *(f"{found[name, epsilon].trials:,}" for epsilon in EPSILONS)) for name in names
-    )
-    distances = tuple(
-        (name, *(_told(found[name, epsilon].share) for epsilon in EPSILONS)) for name in names
-    )
-    shown = [
-        Table(
-            f"Lower bounds on ε, {words}", head,
-            tuple(
-                (name, *(f"{found[name, epsilon].bounds[method]:.2f}" for epsilon in EPSILONS))
-                for name in names
-            ),
-        )
-        for method, words in BOUNDS.items()
+    return [
+        Table(title, head, tuple(
+            (name, *(told(found[name, epsilon]) for epsilon in EPSILONS)) for name in names
+        ))
+        for title, told in shown.items()
     ]  # fmt: skip
-    return (
-        Table("Share of the certified d′", head, distances), *shown,
-        Table("Trials in each world", head, counted),
-    )  # fmt: skip
 
 
 def drawn(found: Ladder, names: list[str], title: str) -> dict[str, Chart]:
     """The ladder at one ε, and the bounds at all."""
-    rungs = tuple(found[name, DRAWN].rung for name in names)
-    ladder = charts.ladder(rungs, found[WORST, DRAWN].allowed, f"d′ (ε = {DRAWN:g})", 0.95)
+    at = {name: found[name, DRAWN] for name in names}
+    rungs = tuple(Rung(name, each.low, each.d_prime, each.high) for name, each in at.items())
+    ladder = charts.ladder(rungs, at[WORST].allowed, f"d′ (ε = {DRAWN:g})", 0.95)
     lines = [Line("certified", [(epsilon, epsilon) for epsilon in EPSILONS])]
-    for name in names:
-        bounds = [(epsilon, found[name, epsilon].bounds["band"]) for epsilon in EPSILONS]
-        lines.append(Line(name, bounds))
-    least, best = (found[name, DRAWN].bounds["band"] for name in ("api-access", WORST))
+    lines += [
+        Line(name, [(epsilon, found[name, epsilon].bounds["band"]) for epsilon in EPSILONS])
+        for name in names
+    ]
+    least, best = (at[name].bounds["band"] for name in ("api-access", WORST))
     said = (
-        f"{title}: where ε = {DRAWN:g} is certified, {found[WORST, DRAWN].trials:,} trials show at "
-        f"least {least:.2f} for api-access and {best:.2f} for {WORST}"
+        f"{title}: where ε = {DRAWN:g} is certified, {at[WORST].trials:,} trials show at least "
+        f"{least:.2f} for api-access and {best:.2f} for {WORST}"
     )
-    bounds_figure = lines_chart("bounds", said, "certified ε", "ε at least", tuple(lines))
-    return {"ladder": ladder, "bounds": bounds_figure}
+    return {"ladder": ladder, "bounds": lines_chart(said, "certified ε", "ε at least", lines)}

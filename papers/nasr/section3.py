@@ -1,11 +1,4 @@
-"""Section III-C: what a thousand trials can show.
-
-What the paper's formulas say can be computed. Equation 5 turns error rates into a lower bound on ε,
-with the upper Clopper-Pearson ends of a two-sided 95 % interval, and 1,000 trials a world cannot
-show more than the case without any error. Before it stand the limits on an attacker's errors, the
-classical noise for a Gaussian sum with δ = 1e-5, and the example of two data sets whose records are
-not bounded.
-"""
+"""What a thousand trials can show: the formulas of section III-C."""
 
 from __future__ import annotations
 
@@ -17,9 +10,9 @@ from scipy import special
 from dprime import GDP, TradeOff, choose
 from dprime.audit import epsilon_limit, largest_epsilon
 from dprime.bounds import classical_noise_multiplier_from_epsilon, epsilon_from_error_rates
-from dprime.show.chart import Chart
 from papers.drawing import Line, lines_chart
-from papers.reproduce import Claim, Measured, Scale, computed, exact, run, stated
+from papers.entry import Measured, Scale
+from papers.reproduce import Claim, computed, stated
 
 TRIALS = 1000
 DELTA = 1e-5
@@ -31,39 +24,47 @@ COUNTS = tuple(round(10 ** (place / 10)) for place in range(20, 51))
 """Trials a world in the picture, from 100 to 100,000."""
 
 
-def measure(scale: Scale) -> Measured:
+def section3(scale: Scale) -> Measured:
     """Every sentence that a formula answers."""
-    claims = [*of_trials(), error_rates(), *classical_noise(), unbounded_records()]
-    numbers = {"trials": list(COUNTS), "largest ε": [largest_epsilon(n) for n in COUNTS],
-               "limit of any method": [epsilon_limit(n) for n in COUNTS]}  # fmt: skip
-    return Measured(claims, {"delta": DELTA, "confidence": 0.95}, numbers, drawn())
+    claims = [*of_trials(), error_rates(), *map(classical_noise, EPSILONS), unbounded_records()]
+    numbers = {
+        "trials": list(COUNTS),
+        "largest ε": [largest_epsilon(count) for count in COUNTS],
+        "limit of any method": [epsilon_limit(count) for count in COUNTS],
+    }
+    lines = [
+        Line("any valid bound", [(n, epsilon_limit(n)) for n in COUNTS]),
+        Line("Clopper and Pearson, no error", [(n, largest_epsilon(n)) for n in COUNTS]),
+        Line("printed", [(TRIALS, float(LIMIT))], "published"),
+    ]
+    said = (
+        f"1,000 trials a world show an ε of at most {largest_epsilon(TRIALS):.2f} by Clopper and "
+        f"Pearson, and of at most {epsilon_limit(TRIALS):.2f} by any valid bound"
+    )
+    figure = lines_chart(said, "trials in each world", "largest ε to be shown", lines, "x")
+    return Measured(claims, {"delta": DELTA, "confidence": 0.95}, numbers, {"": figure})
 
 
 def of_trials() -> list[Claim]:
     """The largest bound that 1,000 trials a world allow."""
-    flawless = largest_epsilon(TRIALS)
-    ends = upper_ends()
-    every = np.array([[shown(fpr, fnr) for fnr in ends[:50]] for fpr in ends])
+    counts = np.arange(TRIALS)
+    ends = special.betaincinv(counts + 1, TRIALS - counts, 0.975).tolist()  # of an error rate
+
+    def shown(fpr: float, fnr: float) -> float:
+        """Equation 5; nothing is shown where an attacker errs too often."""
+        return max(0.0, epsilon_from_error_rates(fpr, fnr, delta=DELTA))
+
+    largest = max(shown(fpr, fnr) for fpr in ends for fnr in ends[:50])
     return [
-        computed("ε shown by 1,000 trials a world without an error", LIMIT, flawless),
+        computed("ε shown by 1,000 trials a world without an error", LIMIT,
+                 largest_epsilon(TRIALS)),
         stated(
             "the largest ε by equation 5 over all numbers of errors", "never above 5.60",
-            exact(float(every.max())), most=float(LIMIT) + 0.005,
+            largest, most=float(LIMIT) + 0.005,
             why="This is the limit of equation 5, not of the trials: no valid bound without an "
             f"assumption shows more than {epsilon_limit(TRIALS):.2f} with as many.",
         ),
     ]  # fmt: skip
-
-
-def upper_ends() -> list[float]:
-    """Of an error rate, after 0, 1, 2, … errors in 1,000 trials."""
-    counts = np.arange(TRIALS)
-    return [float(end) for end in special.betaincinv(counts + 1, TRIALS - counts, 0.975)]
-
-
-def shown(fpr: float, fnr: float) -> float:
-    """Equation 5; nothing is shown where an attacker errs too often."""
-    return max(0.0, epsilon_from_error_rates(fpr, fnr, delta=DELTA))
 
 
 def error_rates() -> Claim:
@@ -73,68 +74,42 @@ def error_rates() -> Claim:
     fpr = special.expit(np.linspace(-9, 9, 241))
     sums = (1 - np.array([curve.tpr(float(each)) for each in fpr])) + math.exp(epsilon) * fpr
     balanced = float(special.ndtr(-curve.d_prime() / 2))
-    value = balanced + math.exp(epsilon) * balanced
     return stated(
         "FN + e^ε FP of the attacker who errs least, Gaussian noise for ε = 1",
-        "at most 1 − δ", exact(value), most=1 - DELTA,
+        "at most 1 − δ", balanced + math.exp(epsilon) * balanced, most=1 - DELTA,
         why=f"The inequality is printed the wrong way round: of {len(sums)} attackers with other "
         f"thresholds, {int((sums >= 1 - DELTA - 1e-9).sum())} have at least 1 − δ. Equations 4 and "
         "5, which follow from the right one, are right.",
     )  # fmt: skip
 
 
-def classical_noise() -> list[Claim]:
+def classical_delta(epsilon: float) -> float:
+    """δ of the classical noise for (ε, δ)."""
+    noise = classical_noise_multiplier_from_epsilon(epsilon, delta=DELTA, beyond_proof=True)
+    return TradeOff.gaussian(1 / noise).delta(epsilon)
+
+
+def classical_noise(epsilon: float) -> Claim:
     """Whether the classical noise keeps (ε, δ)."""
-    claims = []
-    for epsilon in EPSILONS:
-        noise = classical_noise_multiplier_from_epsilon(epsilon, delta=DELTA, beyond_proof=True)
-        claims.append(
-            stated(
-                f"δ of the Gaussian sum with √(2 ln(1.25/δ))/ε, over 1e-5, at ε = {epsilon:g}",
-                "(ε, δ)-DP: at most 1", exact(TradeOff.gaussian(1 / noise).delta(epsilon) / DELTA),
-                most=1.0,
-                why="" if epsilon < EPSILONS[-1] else "The proof of this noise covers ε up to 1; "
-                f"at δ = 1e-5 it holds up to ε = {last_covered():.2f}.",
-            )
-        )  # fmt: skip
-    return claims
+    return stated(
+        f"δ of the Gaussian sum with √(2 ln(1.25/δ))/ε, over 1e-5, at ε = {epsilon:g}",
+        "(ε, δ)-DP: at most 1", classical_delta(epsilon) / DELTA, most=1.0,
+        why="" if epsilon < EPSILONS[-1] else "The proof of this noise covers ε up to 1; "
+        f"at δ = 1e-5 it holds up to ε = {last_covered():.2f}.",
+    )  # fmt: skip
 
 
 def last_covered() -> float:
     """The largest ε, in steps of 0.01, at which the classical noise keeps δ = 1e-5."""
-    for epsilon in np.arange(1.0, 20.0, 0.01):
-        noise = classical_noise_multiplier_from_epsilon(
-            float(epsilon), delta=DELTA, beyond_proof=True
-        )
-        if TradeOff.gaussian(1 / noise).delta(float(epsilon)) > DELTA:
-            return float(epsilon) - 0.01
-    raise AssertionError("it ends before 20")
+    grid = np.arange(1.0, 20.0, 0.01)
+    return (
+        next(float(epsilon) for epsilon in grid if classical_delta(float(epsilon)) > DELTA) - 0.01
+    )
 
 
 def unbounded_records() -> Claim:
     """Two data sets whose sums lie four standard deviations of the noise apart."""
-    right = TradeOff.gaussian(4.0).success()
     return stated(
         "probability that the sign of the noisy sum tells {−2σ, 0, …} from {2σ, 0, …}",
-        "high: at least 0.95", exact(right), least=0.95,
+        "high: at least 0.95", TradeOff.gaussian(4.0).success(), least=0.95,
     )  # fmt: skip
-
-
-def drawn() -> Chart:
-    """What can be shown, by the number of trials."""
-    lines = (
-        Line("any valid bound", [(n, epsilon_limit(n)) for n in COUNTS]),
-        Line("Clopper and Pearson, no error", [(n, largest_epsilon(n)) for n in COUNTS]),
-        Line("printed", [(TRIALS, float(LIMIT))], published=True),
-    )
-    said = (
-        f"1,000 trials a world show an ε of at most {largest_epsilon(TRIALS):.2f} by Clopper and "
-        f"Pearson, and of at most {epsilon_limit(TRIALS):.2f} by any valid bound"
-    )
-    return lines_chart(
-        "section3", said, "trials in each world", "largest ε to be shown", lines, log_x=True
-    )
-
-
-if __name__ == "__main__":
-    run(measure, __file__, __doc__)

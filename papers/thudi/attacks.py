@@ -4,6 +4,10 @@
 
 Each target is attacked with shadow models of its own, so that intervals over repetitions cover the
 shadow models too. The first records of the pool are in question, as in the paper.
+
+Full: read from `raw.json` where it is there. What is missing is played on a GPU and kept; without a
+GPU it is left out, unless nothing is there. Quick: one ε, MNIST, few models, played once for all
+entries that run together.
 """
 
 from __future__ import annotations
@@ -11,7 +15,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +37,7 @@ from dprime.membership.results import (
 )
 from dprime.membership.shadows import Cohort, ModelOutputs, Scored, answers, score
 from dprime.train import Compute
-from papers.reproduce import SEED, Scale
+from papers.entry import SEED, Kept, Scale, is_kept, kept_or
 
 SHADOW_PRIOR, DELTA, MIN_TPR, TOP = 0.5, 1e-5, 0.01, 0.1
 FPRS = tuple(float(f"{x:.3g}") for x in np.geomspace(1e-3, 1.0, 31))
@@ -41,6 +46,12 @@ ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.5)
 
 ROUNDING = 1e-12
 """Scores that are shares are compared with 1 - α up to this."""
+
+HERE = Path(__file__).resolve().parent
+TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10 (subset)"}
+QUICK_EPSILON = 3.0
+PRIVATE = (1.0, 3.0, 5.0, 7.0, 9.0, 12.0, 15.0)
+"""Values of ε in the paper's figure 3."""
 
 LEARNING_RATES = {1.0: 0.5, 3.0: 1.0, 5.0: 1.0, 7.0: 1.0, 9.0: 1.0, 12.0: 2.0, 15.0: 2.0}
 MATCHED = (3.0, 7.0)
@@ -51,6 +62,9 @@ Found = dict[str, Any]
 
 Cell = dict[str, Any]
 """Of one π: what each attack reached, a number for each repetition."""
+
+Results = dict[str, list[Found]]
+"""By data set, the smallest ε first and no privacy last."""
 
 
 @dataclass(frozen=True)
@@ -260,9 +274,10 @@ def _at_rates(attack: str, pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
     if not attack.startswith("attack-"):
         return {}
     found = {str(alpha): [rates_at(*pair, alpha) for pair in pairs] for alpha in ALPHAS}
+    names = ("at_fpr", "fpr_had")
     return {
-        "at_fpr": {alpha: [precision for precision, _ in rates] for alpha, rates in found.items()},
-        "fpr_had": {alpha: [fpr for _, fpr in rates] for alpha, rates in found.items()},
+        name: {alpha: [each[place] for each in rates] for alpha, rates in found.items()}
+        for place, name in enumerate(names)
     }
 
 
@@ -307,3 +322,56 @@ def play_rates(data: str, epsilon: float, scale: Scale) -> Found:
             cell["by_rate"][f"{rate:g}"] = [precision_over_quantiles(*p).value for p in pairs]
             cell["shuffled"][f"{rate:g}"] = [shuffled_best(*p, game.rng, 200) for p in pairs]
     return {**game.settings(start), "cells": cells}
+
+
+def results(scale: Scale, epsilons: Sequence[float | None]) -> Results:
+    """Of every data set and ε that this size has."""
+    if not scale.full:
+        chosen = None if tuple(epsilons) == (None,) else QUICK_EPSILON
+        return {"mnist": [_played("mnist", chosen, scale)]}
+    return {data: _of_data(data, epsilons, scale) for data in TITLES}
+
+
+def _of_data(data: str, epsilons: Sequence[float | None], scale: Scale) -> list[Found]:
+    names = {f"{data}-none" if each is None else f"{data}-{each:g}": each for each in epsilons}
+    there = [name for name in names if is_kept(HERE, name, scale.seed)]
+    wanted = there if there and scale.device == "cpu" else names
+    return [
+        kept_or(HERE, name, scale, partial(_played, data, names[name], scale)) for name in wanted
+    ]
+
+
+@lru_cache(maxsize=16)
+def _played(data: str, epsilon: float | None, scale: Scale) -> Found:
+    return Game(data, epsilon, scale).all()
+
+
+def rates(scale: Scale) -> dict[str, Found]:
+    """Of figure 13, by data set."""
+    if not scale.full:
+        return {"mnist": play_rates("mnist", QUICK_EPSILON, scale)}
+    return {
+        data: kept_or(HERE, f"rates-{data}", scale, partial(play_rates, data, QUICK_EPSILON, scale))
+        for data in TITLES
+    }
+
+
+def setup_of(scale: Scale) -> dict[str, Any]:
+    """How much was trained and attacked, of JSON values."""
+    shown = ("pool", "records", "shadows", "repetitions", "batch", "epochs")
+    setup = SETUPS[scale.size]
+    return {**{name: getattr(setup, name) for name in shown}, "priors": list(setup.priors)}
+
+
+def settings(scale: Scale, found: Results) -> dict[str, Any]:
+    """What an entry's results rest on."""
+    return {
+        "data": list(found),
+        "epsilon": {data: [each["epsilon"] for each in own] for data, own in found.items()},
+        "delta": DELTA, **setup_of(scale),
+    }  # fmt: skip
+
+
+def kept(scale: Scale, found: Results) -> Kept | None:
+    """The attacks that a full version rests on."""
+    return Kept.of([each for own in found.values() for each in own]) if scale.full else None

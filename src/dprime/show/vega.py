@@ -65,7 +65,7 @@ def png(spec: Mapping[str, Any], scale: float) -> bytes:
 def channel(axis: Axis, field: str | None = None) -> dict[str, Any]:
     """The channel of a column on an axis, its own unless another one is named."""
     if axis.names:
-        plain = {"ticks": False, "labelLimit": 160, "grid": False}
+        plain = {"ticks": False, "labelLimit": 160, "labelOverlap": False, "grid": False}
         kind = {"type": "nominal", "sort": list(axis.names), "axis": plain}
         return {"field": field or axis.field, "title": axis.title or None, **kind}
     free = axis.domain is None

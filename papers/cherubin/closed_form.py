@@ -1,0 +1,242 @@
+"""Figures 2, 3, 6 and 7: the closed form, what it leaves out, and what is certified of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.stats import norm
+
+from dprime import DPSGD, EpsilonDelta, TradeOff, choose, estimates
+from papers.cherubin.securities import rate_of
+from papers.drawing import Line, line, lines_chart
+from papers.entry import Measured, Scale, Table
+from papers.reproduce import Claim, computed, readable, stated
+
+REALISTIC, NEGLIGIBLE = 1e-3, 1e-4
+"""p/σ below the first has an error below the second, says the appendix on figure 2."""
+
+RATIOS = tuple(float(10**power) for power in np.linspace(-5, -0.5, 19))
+
+
+def figure2(scale: Scale) -> Measured:
+    """The error of taking a mixture of Gaussians for one Gaussian, by noise and ratio."""
+    noises = (0.5, 1.0, 2.0, 4.0)
+    found = {
+        noise: [(ratio, error(ratio * noise, noise)) for ratio in RATIOS if ratio * noise <= 1]
+        for noise in noises
+    }
+    up_to = {noise: ratio_for(noise) for noise in noises}
+    most = max(
+        each / proposition4(ratio * noise, noise)
+        for noise, points in found.items()
+        for ratio, each in points
+    )
+    sentence = "at most 1"
+    claims = [negligible(noise, limit) for noise, limit in up_to.items()]
+    what = "the error over the bound of proposition 4, largest"
+    claims.append(stated(what, sentence, most, most=1.0))
+    figure = lines_chart(
+        f"At σ = 1 the error stays below {NEGLIGIBLE:g} for p/σ up to {up_to[1.0]:.1g}.", "p/σ",
+        "total variation", [Line(f"σ = {noise:g}", points) for noise, points in found.items()],
+        "xy",
+    )  # fmt: skip
+    numbers = {
+        "error": {str(noise): points for noise, points in found.items()},
+        "ratio up to which it is negligible": {str(noise): each for noise, each in up_to.items()},
+    }
+    return Measured(claims, {"T": 1, "C": 1, "noises": noises}, numbers, {"": figure})
+
+
+def negligible(noise: float, limit: float) -> Claim:
+    found = error(REALISTIC * noise, noise)
+    return stated(
+        f"error at p/σ = {REALISTIC:g}, σ = {noise:g}",
+        f"below {NEGLIGIBLE:g} for every p/σ below {REALISTIC:g}", found, most=NEGLIGIBLE,
+        reason=f"At this noise the error is {found / (REALISTIC * noise):.2g} times p, and below "
+        f"{NEGLIGIBLE:g} for p/σ up to {limit:.2g}.",
+    )  # fmt: skip
+
+
+def error(rate: float, noise: float) -> float:
+    """Total variation between the mixture and the Gaussian, by numerical integration."""
+    x = np.linspace(-10.0 * noise, 1 + 10.0 * noise, 40_001)
+    mixture = (1 - rate) * norm.pdf(x, 0, noise) + rate * norm.pdf(x, 1, noise)
+    return float(np.trapezoid(np.abs(mixture - norm.pdf(x, rate, noise)), x)) / 2
+
+
+def proposition4(rate: float, noise: float) -> float:
+    """Its bound for one step, with the constant of the proof."""
+    return math.sqrt(rate * (1 - rate)) / (2 * noise)
+
+
+def ratio_for(noise: float) -> float:
+    """The largest p/σ at which the error is negligible: it grows in proportion to p."""
+    low, high = 1e-8, 1e-1
+    for _ in range(24):
+        middle = math.sqrt(low * high)
+        if error(middle * noise, noise) <= NEGLIGIBLE:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+STEPS = 5_000
+WANTED = 0.98
+PRINTED = "0.00035"
+"""p/σ for it in figure 3, as printed."""
+
+
+def figure3(scale: Scale) -> Measured:
+    """Equation 4, which turns the closed form around, and what is certified of it."""
+    noises = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
+    found = {
+        security: [(noise, rate_of(security, noise, STEPS)) for noise in noises]
+        for security in (0.8, 0.9, 0.95, 0.98, 0.99)
+    }
+    claims = [
+        computed(f"p/σ for a security of {WANTED:g} after {STEPS:,} steps", PRINTED,
+                 rate_of(WANTED, 1.0, STEPS)),
+        *map(guaranteed, (0.5, 1.0, 2.0, 4.0)),
+    ]  # fmt: skip
+    said = (
+        f"The rate for a Bayes security of {WANTED:g} has a certified one of {certified(1.0):.4f} "
+        "at σ = 1."
+    )
+    lines = [Line(f"β* = {security:g}", points) for security, points in found.items()]
+    numbers = {
+        "rate": {str(security): points for security, points in found.items()},
+        "certified": {str(noise): certified(noise) for noise in noises},
+    }
+    figure = lines_chart(said, "noise σ", "sampling rate p", lines, "y")
+    return Measured(claims, {"steps": STEPS, "noises": noises}, numbers, {"": figure})
+
+
+def guaranteed(noise: float) -> Claim:
+    held = certified(noise)
+
+    def reason() -> str:
+        """The largest share of the printed rate for which the security is certified."""
+        low, high = 0.0, 1.0
+        for _ in range(16):
+            share = (low + high) / 2
+            low, high = (share, high) if certified(noise, share) >= WANTED else (low, share)
+        return (
+            f"The attacker's advantage is up to {(1 - held) / (1 - WANTED):.4g} times the wanted "
+            f"one. The rate would have to be {low:.4g} times the printed one."
+        )
+
+    return stated(
+        f"certified security at σ = {noise:g}, p = {PRINTED} σ", f"{WANTED:g} is guaranteed", held,
+        least=WANTED, reason=reason,
+    )  # fmt: skip
+
+
+def certified(noise: float, share: float = 1.0) -> float:
+    """With a share of the printed rate."""
+    rate = share * float(PRINTED) * noise
+    return DPSGD(noise, rate, STEPS).curve("replace").bayes_security()
+
+
+RATE = 10 / 100_000
+NOISES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+EPSILONS = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)
+FIGURE7 = DPSGD(2.0, 1e-4, 500_000)
+LOOSE = 2.0
+"""Times its estimate that ε is at least, for the estimate to be called loose: our reading."""
+
+
+def figure6(scale: Scale) -> Measured:
+    """Equation 5: the bound on the advantage from (ε, δ), over ε, at every noise."""
+    bounds = {}
+    for noise in NOISES:
+        curve = DPSGD(noise, RATE, 1).curve("replace")
+        pairs = [(epsilon, curve.delta(epsilon)) for epsilon in EPSILONS]
+        bounds[noise] = [TradeOff.from_lines([pair]).advantage() for pair in pairs]
+    closed = [(noise, estimates.cherubin(noise, RATE, 1).advantage()) for noise in NOISES]
+    names = [f"ε = {readable(epsilon)}" for epsilon in EPSILONS]
+    figure = lines_chart(
+        f"At σ = 1 the bound falls from {bounds[1.0][-1]:.2g} at ε = {EPSILONS[-1]:g} to "
+        f"{readable(bounds[1.0][0], 2)} at ε = 0.",
+        "noise σ", "bound on the advantage",
+        [
+            *(line(name, NOISES, [bounds[noise][place] for noise in NOISES])
+              for place, name in enumerate(names)),
+            Line("closed form", closed, "points"),
+        ],
+        "xy",
+    )  # fmt: skip
+    table = Table(
+        "The bound of equation 5 by noise and ε", ("noise σ", *names),
+        tuple((f"{noise:g}", *map(readable, found)) for noise, found in bounds.items()),
+    )  # fmt: skip
+    numbers = {
+        "bound": {str(noise): found for noise, found in bounds.items()}, "closed form": closed,
+    }  # fmt: skip
+    settings = {"rate": RATE, "steps": 1, "epsilons": EPSILONS, "noises": NOISES}
+    claims = [loose(delta) for delta in (1e-7, 1e-5, 1e-3)]
+    return Measured(claims, settings, numbers, {"": figure}, tables=[table])
+
+
+def loose(delta: float) -> Claim:
+    """ε in the setting of figure 7, beside its estimate from the closed form."""
+    closed = estimates.cherubin(2.0, 1e-4, 500_000).bayes_security()
+    estimate = choose(EpsilonDelta(delta=delta), bayes_security=closed).curve().epsilon(delta)
+    held = FIGURE7.curve("replace").epsilon(delta)
+    return stated(
+        f"ε at δ = {delta:g} over its estimate from the closed form",
+        f"loose: at least {LOOSE:g} (our reading)", held / estimate, least=LOOSE,
+        why=f"The estimate is {estimate:.3g}, the certified ε {held:.3g}.",
+    )  # fmt: skip
+
+
+TPRS = {0.1: ("0.128", "0.113"), 0.01: ("0.038", "0.012")}
+"""By false-positive rate, as printed: from Bayes security, and from f-DP."""
+
+
+def figure7(scale: Scale) -> Measured:
+    """The true-positive rate from Bayes security by proposition 9, and from the whole curve."""
+    security = estimates.cherubin(2.0, 1e-4, 500_000).bayes_security()
+    loose, curve = TradeOff.from_lines([(0.0, 1 - security)]), FIGURE7.curve("replace")
+    claims = [
+        computed(f"TPR at FPR {fpr:g} from {name}", value, bound.tpr(fpr))
+        for fpr, pair in TPRS.items()
+        for name, value, bound in zip(
+            ("Bayes security", "the curve"), pair, (loose, curve), strict=True
+        )
+    ]
+    rates = np.linspace(0.0, 1.0, 1001)[1:-1]
+    best = rates[np.argmin([loose.tpr(fpr) - curve.tpr(fpr) for fpr in rates])]
+    claims.append(computed("FPR at which Bayes security is optimal", "0.5", float(best)))
+    shown = [*np.geomspace(1e-3, 0.1, 20), *np.linspace(0.12, 1.0, 23)]
+    figure = lines_chart(
+        f"At FPR 0.1 the true-positive rate is at most {curve.tpr(0.1):.3f}; from Bayes security "
+        f"{loose.tpr(0.1):.3f}.",
+        "false-positive rate", "true-positive rate, at most",
+        [
+            line("from Bayes security", shown, map(loose.tpr, shown)),
+            line("from the curve", shown, map(curve.tpr, shown)),
+            Line("published", [(fpr, float(v)) for fpr, pair in TPRS.items() for v in pair],
+                 "published"),
+        ],
+        "xy",
+    )  # fmt: skip
+    numbers = {
+        "bayes security": {"closed form": security, "certified": curve.bayes_security()},
+        "fpr": [float(fpr) for fpr in shown],
+        "tpr": [float(curve.tpr(fpr)) for fpr in shown],
+    }
+    settings = {"noise": 2.0, "rate": 1e-4, "steps": 500_000, "adjacency": "replace"}
+    return Measured(claims, settings, numbers, {"": figure}, tables=[by_prior(security, loose)])
+
+
+def by_prior(security: float, loose: TradeOff, fpr: float = 0.05) -> Table:
+    """The second case of proposition 9 beside the bound that holds at every prior."""
+    printed = {prior: prior / (1 - prior) * (1 + fpr - security) for prior in (0.5, 0.7, 0.9)}
+    holds = f"{loose.tpr(fpr):.4f}"
+    return Table(
+        f"The bound on the TPR at FPR {fpr:g} from Bayes security, by prior",
+        ("prior", "proposition 9", "holds at every prior"),
+        tuple((f"{prior:g}", f"{bound:.4f}", holds) for prior, bound in printed.items()),
+    )
