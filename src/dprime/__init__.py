@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dprime.solve import choose as choose
     from dprime.validate import InputError as InputError
 
-__version__ = "0.15.0"
+__version__ = "0.16.0"
 
 MODULE_NAMES = {
     "curve": "Estimate LowerCurve TradeOff best",
