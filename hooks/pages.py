@@ -70,7 +70,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """All that a script draws or a rule writes."""
     made = {f"api/{name}.md": reference(name) for name in REFERENCE}
-    made["schema/privacy-card-1.json"] = (SOURCE / "show" / "card-1.schema.json").read_text()
+    made["schema/privacy-card-2.json"] = (SOURCE / "show" / "card-2.schema.json").read_text()
     for path, content in {**made, **pages.charts()}.items():
         files.append(File.generated(config, path, content=content))
     return files

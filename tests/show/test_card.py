@@ -29,7 +29,7 @@ def kept(name):
 
 def test_the_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    assert SCHEMA["$id"] == "urn:dprime:privacy-card:1"
+    assert SCHEMA["$id"] == "urn:dprime:privacy-card:2"
 
 
 @pytest.mark.parametrize("name", SIX)

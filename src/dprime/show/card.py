@@ -13,7 +13,7 @@ from dprime.plain import to_json
 from dprime.show import repeat, words
 
 SCHEMA: dict[str, Any] = json.loads(
-    files("dprime.show").joinpath("card-1.schema.json").read_text(encoding="utf-8")
+    files("dprime.show").joinpath("card-2.schema.json").read_text(encoding="utf-8")
 )
 """The JSON Schema of a card, version 1."""
 
