@@ -30,7 +30,7 @@ PASSED_THROUGH = (nn.Flatten, nn.Identity)
 
 
 @dataclass(eq=False)
-class Pass:
+class TwinPass:
     """Completions on their way through the twin.
 
     Attributes:
@@ -70,7 +70,7 @@ class Twin:
             self._first = None
         shapes = (weight.shape for weight in self._module.parameters() if weight.ndim)
         self.widest = max(map(max, shapes), default=1)
-        self._pass: Pass | None = None
+        self._pass: TwinPass | None = None
         self._original: nn.Module | None = module  # until its layers are known to stay out of it
 
     def clipped_sum(
@@ -96,7 +96,7 @@ class Twin:
     def gradients(self, completions: Completions, clip_norm: float) -> CompletionGradients:
         """At the weights as they are now."""
         entered = completions.placeholder() if self._first else completions.written_out()
-        self._pass = made = Pass(completions, entered)
+        self._pass = made = TwinPass(completions, entered)
         try:
             with torch.enable_grad(), self._original_untouched():
                 errors = self._errors(made)
@@ -108,7 +108,7 @@ class Twin:
         found = [self._factors(layer, calls, made) for layer, calls in by_layer.items()]
         return CompletionGradients(found, clip_norm)
 
-    def _errors(self, made: Pass) -> Sequence[Tensor]:
+    def _errors(self, made: TwinPass) -> Sequence[Tensor]:
         """The gradient of the summed loss at each layer's output."""
         own = {name: weight.detach() for name, weight in self._module.named_parameters()}
         outputs = func.functional_call(self._module, own, (made.entered,))
@@ -181,7 +181,7 @@ class Twin:
         return output
 
     def _factors(
-        self, layer: nn.Module, calls: Sequence[tuple[Tensor, Tensor]], made: Pass
+        self, layer: nn.Module, calls: Sequence[tuple[Tensor, Tensor]], made: TwinPass
     ) -> Factors:
         """By the kind of layer; a layer that is called more than once has more positions."""
         names, completions = self._layers[layer], made.completions

@@ -100,7 +100,7 @@ def _unclear(script: Script) -> Iterator[str]:
         if any(from_elsewhere(part) for m in event.get("module").each for part in m.parts()):
             yield f"Layers of the model that is made private in {event.place} come from elsewhere."
     for what in rules.unconfirmed(script):
-        yield f"Reading could not confirm {what}."
+        yield f"RunRisks could not confirm {what}."
     for line, codes in source.ignored.items():
         for code in sorted(codes - set(RULES)):
             yield f"The comment in {source.place(line)} names {code}, which is no code."

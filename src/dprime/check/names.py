@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dprime.check import library
-from dprime.check.script import Event, Loop, Place, Value
+from dprime.check.script import Loop, Occurrence, Place, Value
 from dprime.check.source import Source, read_source
 
 INSTALLED = ("torch", "torchvision", "opacus", "numpy", "sklearn", "pandas", "transformers")
@@ -36,7 +36,7 @@ class Names:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.events: list[Event] = []
+        self.events: list[Occurrence] = []
         self.libraries: set[str] = set()
         self.loops: tuple[Loop, ...] = ()
         self.tests: tuple[ast.expr, ...] = ()
@@ -48,10 +48,10 @@ class Names:
 
     def note(
         self, kind: str, name: str, node: ast.AST, place: Place, subject: Value, **given: Value
-    ) -> Event:
+    ) -> Occurrence:
         """Something happens here."""
         around = self.loops, self.tests, self.path, self.entry, len(self.events)
-        event = Event(kind, name, node, place, subject, dict(given.items()), Value(), *around)
+        event = Occurrence(kind, name, node, place, subject, dict(given.items()), Value(), *around)
         self.events.append(event)
         return event
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from dprime.check import library
 from dprime.check.names import Frame, Names, classes
-from dprime.check.script import NOTHING, PRIVATE, UNKNOWN, Event, Loop, Script, Value, either
+from dprime.check.script import NOTHING, PRIVATE, UNKNOWN, Loop, Occurrence, Script, Value, either
 from dprime.check.source import Source
 
 LONGEST = 20_000
@@ -321,7 +321,7 @@ class Reader(Names):
             made.sources += given.values()
         return made
 
-    def tune(self, event: Event) -> None:
+    def tune(self, event: Occurrence) -> None:
         """A library calls the functions that it is given, many times."""
         before, self.loops = self.loops, (*self.loops, Loop(event.place, event.subject, "tuner"))
         for each in list(Value(sources=list(event.arguments.values())).behind()):

@@ -114,7 +114,7 @@ class Risk:
 
 
 @dataclass(frozen=True)
-class Reading:
+class RunRisks:
     """Risks that could be computed, and what was missing for the others."""
 
     risks: tuple[Risk, ...] = ()
@@ -138,7 +138,7 @@ class Report:
     kind: str
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[Finding, ...] = ()
-    reading: Reading = field(default_factory=Reading)
+    reading: RunRisks = field(default_factory=RunRisks)
     unresolved: tuple[str, ...] = ()
     rules_run: tuple[str, ...] = ()
     monitored: bool = False

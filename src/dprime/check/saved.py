@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dprime import text, validate
-from dprime.check.report import Finding, Reading, Report, Risk
+from dprime.check.report import Finding, Report, Risk, RunRisks
 from dprime.check.rules.updates import LARGE_NORM
 from dprime.check.source import ZIP
 from dprime.check.states import (
@@ -62,8 +62,8 @@ def check_description(
     found = [*run.findings()]
     reading = void(each for each in found if each.code != "DP101")
     if "history" in values and run.sampling != "poisson":
-        reading = Reading(missing=("Poisson batches: a history is of no others",))
-    reading = reading or Reading(tuple(run.risks()))
+        reading = RunRisks(missing=("Poisson batches: a history is of no others",))
+    reading = reading or RunRisks(tuple(run.risks()))
     about = tuple(run.about_rate())
     return saved_run(path, findings=tuple(found), reading=reading, unresolved=about)
 
@@ -295,7 +295,7 @@ def _check_checkpoint(
     reading = void(findings)
     if reading is None:
         about, mechanism = "the steps that the accountant counted", from_opacus_history(history)
-        reading = Reading((certified(about, mechanism, USUAL_ADJACENCY, delta),))
+        reading = RunRisks((certified(about, mechanism, USUAL_ADJACENCY, delta),))
     unknown = "An accountant does not tell whether its batches were Poisson."
     unresolved = (unknown, TAILS_UNKNOWN)
     return saved_run(path, findings=tuple(findings), reading=reading, unresolved=unresolved)

@@ -71,7 +71,7 @@ class Value(Called):
     constant: object = UNKNOWN
     of: Value | None = None
     """What it is another form of: the model before make_private, the loader of a batch."""
-    training: Event | None = None
+    training: Occurrence | None = None
     """The make_private that returned it."""
     loops: tuple[Loop, ...] = ()
     items: list[Value] | None = None
@@ -179,7 +179,7 @@ class Loop:
 
 
 @dataclass(eq=False)
-class Event(Called):
+class Occurrence(Called):
     """A call, an attribute that is set (kind "set"), a branch ("decide")."""
 
     kind: str
@@ -197,7 +197,7 @@ class Event(Called):
     """0 for the script itself; else which of the functions that nothing in it calls."""
     order: int
 
-    def excludes(self, other: Event) -> bool:
+    def excludes(self, other: Occurrence) -> bool:
         """Whether the two are in different arms of one branch, or need not both be run."""
         arms = dict(self.path)
         apart = self.entry != other.entry and self.entry > 0 and other.entry > 0
@@ -229,7 +229,7 @@ class Event(Called):
         return any(each.frame is not None for each in self.subject.each)
 
 
-Found = Iterator[tuple[Event | Loop | Value, str]]
+Found = Iterator[tuple[Occurrence | Loop | Value, str]]
 """The places of a mistake, each with a sentence."""
 
 
@@ -238,7 +238,7 @@ class Script:
     """Everything that was read of a script and of the files that it imports."""
 
     source: Source
-    events: list[Event]
+    events: list[Occurrence]
     libraries: set[str]
     forward: Callable[[Value], Value]
     """What `forward` of a network of the script makes of a batch."""
@@ -249,19 +249,19 @@ class Script:
     """The training records, where the user said."""
 
     @cached_property
-    def _by_name(self) -> dict[str, list[Event]]:
-        found: dict[str, list[Event]] = {}
+    def _by_name(self) -> dict[str, list[Occurrence]]:
+        found: dict[str, list[Occurrence]] = {}
         for event in self.events:
             if event.kind == "call":
                 found.setdefault(event.short, []).append(event)
         return found
 
-    def calls(self, *names: str) -> list[Event]:
+    def calls(self, *names: str) -> list[Occurrence]:
         """Calls of functions and methods with these names, in order."""
         found = [event for name in names for event in self._by_name.get(name, ())]
         return sorted(found, key=lambda event: event.order)
 
-    def sets(self, *names: str) -> list[Event]:
+    def sets(self, *names: str) -> list[Occurrence]:
         """Attributes with these names that are set."""
         return [event for event in self.events if event.kind == "set" and event.name in names]
 
@@ -272,22 +272,22 @@ class Script:
         return list(dict.fromkeys(each for each in made if each.role == "engine"))
 
     @cached_property
-    def trainings(self) -> list[Event]:
+    def trainings(self) -> list[Occurrence]:
         """Calls of make_private."""
         return self.calls(*PRIVATE)
 
     @cached_property
-    def steps(self) -> list[Event]:
+    def steps(self) -> list[Occurrence]:
         """Calls of step() on any optimizer."""
         return [e for e in self.calls("step") if any(o.role == "optimizer" for o in e.subject.each)]
 
     @cached_property
-    def private_steps(self) -> list[Event]:
+    def private_steps(self) -> list[Occurrence]:
         """Calls of step() on an optimizer that may be the private one."""
         return [event for event in self.steps if event.subject.private]
 
     @cached_property
-    def losses(self) -> list[tuple[Event, Value]]:
+    def losses(self) -> list[tuple[Occurrence, Value]]:
         """Calls of backward(), with the loss: `loss.backward()`, `accelerator.backward(loss)`."""
         found = []
         for event in self.calls("backward", "manual_backward"):
@@ -302,7 +302,7 @@ class Script:
         return Value("list", "list", sources=losses if self.trainings else [])
 
     @cached_property
-    def training_losses(self) -> list[tuple[Event, Value]]:
+    def training_losses(self) -> list[tuple[Occurrence, Value]]:
         """Those in the loop of a private step."""
         around = [step.loops for step in self.private_steps]
         return [
@@ -319,7 +319,7 @@ class Script:
             return True
         return False if all(isinstance(mode.constant, str) for mode in modes) else None
 
-    def given(self, name: str, before: Event | None = None) -> set[Value]:
+    def given(self, name: str, before: Occurrence | None = None) -> set[Value]:
         """Models, optimizers or loaders that make_private got (before an event)."""
         made = self.trainings
         if before is not None:

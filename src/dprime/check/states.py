@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from dprime import validate
-from dprime.check.report import Finding, Reading, Report, Risk
+from dprime.check.report import Finding, Report, Risk, RunRisks
 from dprime.check.rules.accounting import too_large
 from dprime.mechanisms import ADJACENCIES, Mechanism
 from dprime.metrics import profile, risk_profile
@@ -46,10 +46,10 @@ def certified(about: str, mechanism: Mechanism, adjacency: str, delta: float | N
 saved_run = partial(Report, kind="saved run", rules_run=LOOKED_FOR)
 
 
-def void(found: Iterable[Finding]) -> Reading | None:
+def void(found: Iterable[Finding]) -> RunRisks | None:
     """What stands in place of a number where there is an error."""
     codes = sorted({each.code for each in found if each.rule.severity == "error"})
-    return Reading(missing=(f"a run without errors ({', '.join(codes)})",)) if codes else None
+    return RunRisks(missing=(f"a run without errors ({', '.join(codes)})",)) if codes else None
 
 
 def delta_findings(delta: float | None, records: int | None) -> Iterator[Finding]:
@@ -66,12 +66,12 @@ def check_state(
     ledger = _ledger(path, state)
     found = [*delta_findings(delta, records)]
     reason = next((step.reason for step, _ in ledger.entries if step.reason), "")
-    reading = Reading()
+    reading = RunRisks()
     if not ledger.steps:
         found.append(Finding("DP409", None, "The monitor has seen no step."))
     elif reason:
         found.append(Finding("DP408", None, f"No guarantee covers the run: {reason}."))
-        reading = Reading(missing=("steps that a guarantee covers",))
+        reading = RunRisks(missing=("steps that a guarantee covers",))
     else:
         reading = _reading(path, ledger, state, delta)
     if any(step.sampling != "poisson" for step, _ in ledger.entries):
@@ -97,7 +97,7 @@ def _ledger(path: str, state: Mapping[str, Any]) -> Ledger:
         raise _damaged(path, str(error).rstrip(".")) from None
 
 
-def _reading(path: str, ledger: Ledger, state: Mapping[str, Any], delta: float | None) -> Reading:
+def _reading(path: str, ledger: Ledger, state: Mapping[str, Any], delta: float | None) -> RunRisks:
     """The risk of the steps together with all that the monitor was told of besides."""
     besides = state.get("besides", [])
     if not isinstance(besides, list | tuple) or not all(isinstance(e, Mapping) for e in besides):
@@ -109,7 +109,7 @@ def _reading(path: str, ledger: Ledger, state: Mapping[str, Any], delta: float |
     unread = [name for name, other in zip(names, others, strict=True) if other is None]
     if unread:
         what = f"the cost of what read the data besides the steps ({', '.join(unread)})"
-        return Reading(missing=(what,))
+        return RunRisks(missing=(what,))
     about = "the steps that the monitor saw"
     if names:
         about += f" and what read the data besides them ({', '.join(names)})"
@@ -122,9 +122,9 @@ def _reading(path: str, ledger: Ledger, state: Mapping[str, Any], delta: float |
         mechanism = with_tails(mechanism, ledger, ends)
     assert mechanism is not None
     try:
-        return Reading((certified(about, mechanism, state["adjacency"], delta),))
+        return RunRisks((certified(about, mechanism, state["adjacency"], delta),))
     except validate.InputError as error:
-        return Reading(missing=(f"parameters that can be certified ({str(error).rstrip('.')})",))
+        return RunRisks(missing=(f"parameters that can be certified ({str(error).rstrip('.')})",))
 
 
 def _mechanism(described: Mapping[str, Any]) -> Mechanism | None:

@@ -13,7 +13,7 @@ from dprime.check.rules import (
     tuning,
     updates,
 )
-from dprime.check.script import Event, Script
+from dprime.check.script import Occurrence, Script
 
 __all__ = ["accounting", "data", "layers", "randomness", "sampling", "tuning", "updates"]
 
@@ -44,7 +44,7 @@ def unconfirmed(script: Script) -> Iterator[str]:
             yield f"what {event.name} ({event.place}) does with the optimizer"
 
 
-def _is_handed(event: Event) -> bool:
+def _is_handed(event: Occurrence) -> bool:
     """Whether code that could not be read gets the private optimizer."""
     known = event.name.startswith(("torch", "opacus")) or event.short in HANDLERS
     unread = event.subject.role == "import" and not known

@@ -9,7 +9,7 @@ from dprime.check.library import size_of
 from dprime.check.report import error, note, warning
 from dprime.check.rules.tuning import born_in
 from dprime.check.rules.updates import batch_clipped
-from dprime.check.script import NOTHING, Event, Found, Place, Script, Value
+from dprime.check.script import NOTHING, Found, Occurrence, Place, Script, Value
 
 OTHERS = (
     *("tensorflow_privacy", "jax_privacy", "dp_accounting", "diffprivlib", "objax.privacy"),
@@ -71,14 +71,14 @@ def _unused(script: Script) -> bool:
     return engines and not any(each.role == "engine" for each in handed)
 
 
-def _loads(script: Script) -> dict[str, Event]:
+def _loads(script: Script) -> dict[str, Occurrence]:
     """Where states are loaded into the model and the optimizer of the private training."""
     counting = script.calls("load_checkpoint", "load_state_dict")
     if any(o.role in ("engine", "accountant") for event in counting for o in event.subject.each):
         return {}
     last = [0, *(event.order for event in script.private_steps or script.trainings)][-1]
     given = script.given("module") | script.given("optimizer")
-    found: dict[str, Event] = {}
+    found: dict[str, Occurrence] = {}
     for event in script.calls("load_state_dict"):
         copied = any(each.role == "model" for each in event.get("state_dict", 0).behind())
         for each in event.subject.each if event.order < last and not copied else ():
@@ -178,12 +178,12 @@ def _history(script: Script) -> Found:
             yield event, "The engine gets another accountant after make_private."
 
 
-def _changed_noise(script: Script) -> list[tuple[Event, float | None]]:
+def _changed_noise(script: Script) -> list[tuple[Occurrence, float | None]]:
     sets = script.sets("noise_multiplier")
     return [(event, event.get("value").number) for event in sets if event.surely_private]
 
 
-def _noise_schedules(script: Script) -> list[Event]:
+def _noise_schedules(script: Script) -> list[Occurrence]:
     return script.calls("ExponentialNoise", "LambdaNoise", "StepNoise")
 
 
@@ -243,7 +243,7 @@ def _longer(script: Script) -> Found:
                 yield event, f"The noise is for {planned:g} epochs, the loop trains for {taken:g}."
 
 
-def _epochs(step: Event, event: Event) -> float | None:
+def _epochs(step: Occurrence, event: Occurrence) -> float | None:
     """How often the loop over batches is run through, since make_private."""
     loops = [loop for loop in step.loops if loop not in event.loops]
     times = [loop.times for loop in loops[:-1] if loop.times is not None]
@@ -281,7 +281,7 @@ LARGE_DELTA = 1e-3
 """A δ from here on is large for any data set."""
 
 
-def _deltas(script: Script) -> Iterator[tuple[Event, Value]]:
+def _deltas(script: Script) -> Iterator[tuple[Occurrence, Value]]:
     for event in script.trainings:
         yield event, event.get("target_delta")
     for event in script.calls("get_epsilon", "get_privacy_spent"):

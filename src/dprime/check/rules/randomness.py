@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dprime.check.report import error, note
-from dprime.check.script import UNKNOWN, Event, Found, Loop, Script
+from dprime.check.script import UNKNOWN, Found, Loop, Occurrence, Script
 from dprime.text import GRID
 
 
-def _seeds(script: Script) -> Iterator[tuple[Event, Loop | None]]:
+def _seeds(script: Script) -> Iterator[tuple[Occurrence, Loop | None]]:
     """Constant seeds that decide about the noise, each with the loop of the training around it."""
     given = [made.get("noise_generator") for made in script.trainings]
     given += [made.get("value") for made in script.sets("generator")]

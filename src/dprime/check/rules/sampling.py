@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dprime.check.report import error, note
-from dprime.check.script import NOTHING, Event, Found, Loop, Script, Value
+from dprime.check.script import NOTHING, Found, Loop, Occurrence, Script, Value
 
 
 @error(
@@ -64,7 +64,7 @@ WEIGH = (
 )
 
 
-def _samplers(script: Script) -> Iterator[tuple[Event, Value, set[str]]]:
+def _samplers(script: Script) -> Iterator[tuple[Occurrence, Value, set[str]]]:
     """Samplers that the loaders have, by name."""
     for event in script.trainings:
         for loader in event.get("data_loader").each:
@@ -155,14 +155,14 @@ def _used_again(script: Script) -> Found:
             yield from _second(step, depth, script)
 
 
-def drawn_at(step: Event, script: Script) -> int | None:
+def drawn_at(step: Occurrence, script: Script) -> int | None:
     """How many loops are around the place where the batch of a step is drawn."""
     found = [place for place, loop in enumerate(step.loops, 1) if loop.kind == "batches"]
     found += [len(event.loops) for event in _nexts(step, script)]
     return max(found, default=None)
 
 
-def _nexts(step: Event, script: Script) -> Iterator[Event]:
+def _nexts(step: Occurrence, script: Script) -> Iterator[Occurrence]:
     """Calls of next(loader) in the loops of a step that happen whenever it does."""
     for event in script.calls("next"):
         around = event.loops == step.loops[: len(event.loops)]
@@ -182,7 +182,7 @@ def _kept(loop: Loop, around: tuple[Loop, ...]) -> Found:
         yield loop, f"{kept.short}() keeps the batches of one pass, and {again_at}."
 
 
-def _second(step: Event, depth: int, script: Script) -> Found:
+def _second(step: Occurrence, depth: int, script: Script) -> Found:
     """A second step in the same round of the loop."""
     drawn = [event.order for event in _nexts(step, script) if len(event.loops) == depth]
     known = step.loops[depth - 1].tests if depth else 0

@@ -7,7 +7,7 @@ import re
 
 from dprime.check.report import warning
 from dprime.check.rules.data import records
-from dprime.check.script import Event, Found, Loop, Script, Value
+from dprime.check.script import Found, Loop, Occurrence, Script, Value
 
 FOLDS = re.compile(r"(Fold|ShuffleSplit|LeaveOneOut|LeavePOut)$")
 """Classes of scikit-learn that cut data into parts which overlap."""
@@ -40,7 +40,7 @@ def _several(script: Script) -> Found:
                 yield event, f"A second private model is trained on the data of {first}."
 
 
-def _retrains(event: Event, loop: Loop) -> bool:
+def _retrains(event: Occurrence, loop: Loop) -> bool:
     """Whether each round of a loop trains a new model on the same data, with a new engine."""
     if loop.kind == "tuner":
         return True
@@ -62,13 +62,13 @@ def born_in(value: Value, loop: Loop) -> bool:
     return any(loop in each.loops for each in value.behind())
 
 
-def _data(event: Event) -> list[Value]:
+def _data(event: Occurrence) -> list[Value]:
     """The data of a training; the loader where they are not known."""
     loaders = [loader.root for loader in event.get("data_loader").each]
     return [held for o in loaders for held in o.get("dataset", 0).each or (o,)]
 
 
-def _second(event: Event, earlier: Event) -> bool:
+def _second(event: Occurrence, earlier: Occurrence) -> bool:
     """Whether two trainings of different models by different engines have the same data."""
     models = [each.get("module").roots for each in (event, earlier)]
     data = [{records(each) for each in _data(made)} for made in (event, earlier)]

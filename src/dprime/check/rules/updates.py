@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dprime.check.library import SIZES
 from dprime.check.report import error, note, warning
-from dprime.check.script import Event, Found, Script, Value
+from dprime.check.script import Found, Occurrence, Script, Value
 
 LARGE_NORM = 1e3
 """Clipping norms from here on clip nothing."""
@@ -18,7 +18,7 @@ def _trained(optimizer: Value) -> set[Value]:
     return {each.root for each in behind if each.role == "model"}
 
 
-def _given_parts(script: Script, before: Event) -> set[Value]:
+def _given_parts(script: Script, before: Occurrence) -> set[Value]:
     """The models that were made private, with all that they are made of."""
     return {part for model in script.given("module", before) for part in model.parts()}
 
@@ -42,7 +42,7 @@ def _other_model(script: Script) -> Found:
                 yield optimizer, f"The optimizer holds the parameters {what}."
 
 
-def _plain_steps(script: Script) -> Iterator[Event]:
+def _plain_steps(script: Script) -> Iterator[Occurrence]:
     """Steps of plain optimizers, unless the batches surely come from other data."""
     private = _known_data(list(script.given("data_loader")))
     for event in script.steps:
@@ -101,7 +101,7 @@ def _inner(optimizers: tuple[Value, ...]) -> bool:
     return any(each.name == ".original_optimizer" for each in optimizers)
 
 
-def _clips(script: Script) -> Iterator[tuple[Event, bool, bool]]:
+def _clips(script: Script) -> Iterator[tuple[Occurrence, bool, bool]]:
     """Calls that clip gradients: whether in a private training, and whether surely not by norm 2.
 
     What cuts each entry alone is a projection, too.
@@ -113,7 +113,7 @@ def _clips(script: Script) -> Iterator[tuple[Event, bool, bool]]:
         yield event, bool(event.loops) and event.loops[-1] in inner, other
 
 
-def _changes(script: Script) -> Iterator[tuple[Event, Value, Value]]:
+def _changes(script: Script) -> Iterator[tuple[Occurrence, Value, Value]]:
     """What is changed in place: `p.grad = g`, `p.grad += g`, `p.data.sub_(g)`; and by what."""
     for event in script.sets("grad", "data"):
         if event.get("value").constant is not None:
@@ -212,7 +212,7 @@ def _adaptive(script: Script) -> Found:
             yield engine, "The engine adapts the clipping norm to the records."
 
 
-def _norms(script: Script) -> tuple[list[Event], bool]:
+def _norms(script: Script) -> tuple[list[Occurrence], bool]:
     """Where the private norm is set, and whether clipping and noise then have two norms."""
     layered = any(event.get("clipping").is_("per_layer") for event in script.trainings)
     sets = [event for event in script.sets("max_grad_norm") if event.subject.private]
@@ -266,7 +266,7 @@ def _past_criterion(script: Script) -> Found:
             yield event, "The loss is not made by the criterion that make_private returned."
 
 
-def past_criterion(script: Script) -> Iterator[tuple[Event, Value, list[Event]]]:
+def past_criterion(script: Script) -> Iterator[tuple[Occurrence, Value, list[Occurrence]]]:
     """Losses that the criterion of make_private does not seem to make, of private models."""
     for event, loss in script.training_losses:
         made = list(loss.behind())
