@@ -40,23 +40,16 @@ with Run.open(path) as store:
 """
 
 
-@pytest.fixture(scope="module")
-def started():
-    """A head with one core, ended at the end."""
+@pytest.fixture
+def nodes():
+    """A head with one core and a node with another, both ended at the end."""
     from ray.cluster_utils import Cluster
 
     quiet = {"num_cpus": 1, "include_dashboard": False}
     made = Cluster(initialize_head=True, connect=False, head_node_args=quiet)
+    made.add_node(num_cpus=1)
     yield made
     made.shutdown()
-
-
-@pytest.fixture
-def nodes(started):
-    """The cluster with a second node, also after a test from which one has left."""
-    if len(started.list_all_nodes()) < 2:
-        started.add_node(num_cpus=1)
-    return started
 
 
 @pytest.fixture
@@ -80,9 +73,9 @@ def driver(path, work, address, script=DRIVER):
 
 
 def played(process, blocks):
-    """Wait until this number of blocks is done."""
+    """Wait until this number of blocks is done; Ray may print lines of its own between."""
     for line in process.stdout:
-        if int(line) >= blocks:
+        if line.strip().isdigit() and int(line) >= blocks:
             return
 
 
