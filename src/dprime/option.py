@@ -178,10 +178,20 @@ def options_of(configuration: type) -> tuple[Option, ...]:
 
 
 def nearest(name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """The remedy for a name that nothing goes by."""
-    names = [*known]
-    near = difflib.get_close_matches(name, names, 1)
+    """The remedy for a name that nothing goes by: one that has its words, or nearly its letters.
+
+    >>> nearest("--records", ["--record", "--max-records"]), nearest("noise", ["noise_multiplier"])
+    ('did you mean --max-records?', 'did you mean noise_multiplier?')
+    """
+    names, words = [*known], _words(name)
+    near = [each for each in names if words <= _words(each)]
+    bare = {each.strip("-"): each for each in names}
+    near = near or [bare[each] for each in difflib.get_close_matches(name.strip("-"), bare, 1)]
     return f"did you mean {near[0]}?" if near else otherwise or f"known are {', '.join(names)}."
+
+
+def _words(name: str) -> set[str]:
+    return set(re.split("[-_]+", name.strip("-_")))
 
 
 def check_names(name: str, given: Any, known: Iterable[str] | None = None) -> None:

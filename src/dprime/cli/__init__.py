@@ -9,6 +9,7 @@ import typer
 
 import dprime
 from dprime.cli.commands import OnDemand, listed
+from dprime.option import nearest
 from dprime.validate import InputError
 
 app = typer.Typer(
@@ -52,9 +53,14 @@ def main() -> None:
         code = app(standalone_mode=False, prog_name="dprime")
     except UsageError as error:
         called = "dprime" if error.ctx is None else error.ctx.command_path
-        if near := getattr(error, "possibilities", None):
-            _fail(f"{error.message}: did you mean {near[0]}?")
-        _fail(f"{error.format_message().rstrip('.')}: see {called} --help.")
+        sentence, otherwise = error.format_message().rstrip("."), f"see {called} --help."
+        if not sentence:  # no command was given, and the help is shown
+            sys.exit(BAD_INPUT)
+        if typed := getattr(error, "option_name", None):
+            given = [name for each in error.ctx.command.params for name in each.opts]
+            flags = [name for name in given if name.startswith("--")]
+            _fail(f"No such option: {typed}: {nearest(typed, flags, otherwise)}")
+        _fail(f"{sentence}: {otherwise}")
     except InputError as error:
         _fail(str(error))
     except typer.Abort:
