@@ -69,8 +69,8 @@ def folder(tmp_path_factory):
     from dprime.runs.run import Run
 
     place = tmp_path_factory.mktemp("runs")
-    audit = "audit --epsilon 4 --records 50 --trials 100 --metric advantage --seed 2"
-    command = [sys.executable, "-m", "dprime", *audit.split(), "--out", place / "finished.run"]
+    audit = "audit --epsilon 4 --max-records 50 --trials 100 --metric advantage --seed 2"
+    command = [sys.executable, "-m", "dprime", *audit.split(), "--run", place / "finished.run"]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     settings = {"adversary": "gradient", "data": "digits", "seed": 3}
     with Run.create(place / "half.run", "audit", settings, blocks=4) as store:
