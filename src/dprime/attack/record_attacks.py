@@ -205,7 +205,7 @@ class Poisoning(Adversary):
 
     @abstractmethod
     def judge(self, target: AttackTarget, worlds: TrainingData, models: int, place: int) -> Judged:
-        """How well a candidate does, the one of this number, by so many models of each world."""
+        """How well the candidate of this index does, by a number of models of each world."""
 
 
 @dataclass(frozen=True)

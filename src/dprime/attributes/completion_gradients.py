@@ -55,7 +55,7 @@ class Completions:
         return written
 
     def placeholder(self) -> Tensor:
-        """Of the same shape, without its memory."""
+        """A tensor of the same shape without memory."""
         size = (len(self.records) * len(self.values), self.records.shape[1])
         return self.records.new_zeros(1, 1).expand(size)
 

@@ -39,7 +39,7 @@ class Factors:
 
     @classmethod
     def linear(cls, h: Tensor, errors: Tensor, *, weight: bool, bias: bool) -> Self:
-        """Of h [record, completion, position, input]; of many positions the cheaper of two ways."""
+        """The factors of a linear layer with inputs h [record, completion, position, input]."""
         _, completions, positions, inputs = h.shape
         if positions == 1 or completions * positions**2 < inputs * errors.shape[-1]:
             return cls(errors, h if weight else h[:1, ..., :0], errors.new_full((1,), float(bias)))
@@ -57,7 +57,7 @@ class Factors:
     def substituted(
         cls, rest: Tensor, values: Tensor, errors: Tensor, *, weight: bool, bias: bool
     ) -> Self:
-        """Of the first layer, whose inputs differ in the attribute's columns alone.
+        """The factors of the first layer, whose inputs differ in the attribute's columns alone.
 
         Args:
             rest: the records with 0 in those columns [record, feature].
@@ -98,7 +98,7 @@ def _own(x: Tensor) -> Tensor:
 
 
 def _products(x: Tensor, rows: Rows, left: Rows, dtype: torch.dtype) -> Tensor:
-    """Of the positions of some completions with those of all [record, left, completion]."""
+    """Products of the positions of some completions with all [record, left, completion]."""
     chosen = _picked(x, 0, rows) if len(x) > 1 else x
     some = _picked(chosen, 1, left).to(dtype)
     return some.flatten(1, 2) @ chosen.to(dtype).flatten(1, 2).mT

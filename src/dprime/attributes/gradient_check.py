@@ -17,10 +17,10 @@ from dprime.attributes.twin import Twin
 from dprime.monitor.opacus_training import OpacusTraining
 
 TOLERANCE = 0.01
-"""Of the root of the summed squared norms: more than half precision loses, less than a mistake."""
+"""Tolerance relative to the root of the summed squares: above half precision, below a mistake."""
 
 NEGLIGIBLE = 1e-3
-"""Of the clipping norm: what gradients that have all but vanished may differ by."""
+"""Tolerance relative to the clipping norm, for gradients that have all but vanished."""
 
 REMEDY = (
     "give loss=, a function of the model's own outputs and the targets that does all that the loop "

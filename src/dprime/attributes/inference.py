@@ -151,7 +151,7 @@ class AttributeInference(Watcher):
         return self.steps.worst if self._keep_worst else None
 
     def _is_due(self, noise: float) -> bool:
-        """Whether this step is analysed: each so many, and where the noise has changed."""
+        """Whether this step is analysed: each `every` steps, and after a change of the noise."""
         before = self.steps.noises[-1] if len(self.steps) else math.nan
         return self._waited >= self.every or noise != before
 

@@ -57,12 +57,12 @@ def _reduction(criterion: Any, inner: Any) -> str:
 
 
 def _weight(criterion: Any) -> Any:
-    """Of the classes, where some count more than others."""
+    """The class weights; None where all classes count alike."""
     return getattr(criterion, "keywords", {}).get("weight", getattr(criterion, "weight", None))
 
 
 def _is_plain_cross_entropy(criterion: nn.Module) -> bool:
-    """Of classes, and nothing else is asked of it."""
+    """Whether a criterion is cross entropy without further options."""
     return (
         type(criterion) is nn.CrossEntropyLoss
         and criterion.weight is None

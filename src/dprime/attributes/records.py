@@ -19,7 +19,7 @@ from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.opacus_training import OpacusTraining
 
 ENOUGH = 50
-"""Records that are seen before anything is said about the scaling of the values."""
+"""The records to see before the scaling of the values is judged."""
 
 
 def has_canaries(training: OpacusTraining) -> bool:

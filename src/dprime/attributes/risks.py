@@ -62,7 +62,7 @@ class StepTerms:
 
     @property
     def terms(self) -> dict[str, list[float]]:
-        """Of the central-limit form."""
+        """The Bayes security of the central-limit form."""
         return {name: [one.term for one in pairs] for name, pairs in self.worst.items()}
 
     def append(self, rate: float, noise: float, found: Mapping[str, WorstPair]) -> None:

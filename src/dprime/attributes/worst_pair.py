@@ -30,7 +30,7 @@ MAX_CLIPPED_DISTANCE = 2.0
 """Two gradients of norm at most C are no further apart, in units of C."""
 
 LARGEST_EXPONENT = 300.0
-"""Of a, so that a² is a number; beyond it the attacker wins in any case."""
+"""The largest a, which keeps a² finite; beyond it the attacker wins in any case."""
 
 LANDMARKS = 12
 """Values that all others are compared with, to see which records need not be looked at.

@@ -33,7 +33,7 @@ from dprime.privacy_loss import Array
 from dprime.seeds import check_seed, fresh_seed
 
 COINS, PLACES, BATCHES, RECORDS = range(4)
-"""What randomness is drawn for: each purpose has a stream of its own."""
+"""What randomness is drawn for: each purpose has its own stream."""
 
 PUBLIC_SIZE = "zero-out"
 """What canaries test: each counts or counts for nothing, in a training of the same settings."""

@@ -56,7 +56,7 @@ FAR = 10.0
 """Canaries are this many times as long as the clipping norm before they are clipped."""
 
 MOST_NUMBERS = 2**24
-"""Dense gradients of canaries are made for at most so many numbers at a time (64 MiB)."""
+"""The most numbers of dense canary gradients that are computed at a time (64 MiB)."""
 
 
 @final
@@ -89,7 +89,7 @@ class GradientCanaries(Canaries):
         self._before: Array | None = None
 
     def start(self, training: OpacusTraining) -> None:
-        """Give each canary a weight of its own."""
+        """Give each canary its own weight."""
         super().start(training)
         if self.count > training.size:
             remedy = "each canary needs a weight of its own; use fewer"

@@ -47,16 +47,16 @@ from dprime.privacy_loss import Array
 from dprime.train.hookless import without_hooks
 
 MOST_NUMBERS = 2**24
-"""Gradients of canaries are made for at most so many numbers at a time (64 MiB)."""
+"""The most numbers of canary gradients that are computed at a time (64 MiB)."""
 
 WEIGHTS_PER_CANARY = 4
-"""The least squares look at so many times as many weights as there are canaries."""
+"""Weights in the least squares, for each canary."""
 
 RIDGE = 1e-3
 """Added to the squared lengths, which are 1, so that alike directions do no harm."""
 
 STANDS_OUT = 4.0
-"""A share of so many typical errors is what a canary in the batch is expected to have."""
+"""The share that a canary in the batch is expected to have, in typical errors."""
 
 NORMAL_MEDIAN = 0.6745
 """The median of |N(0, 1)|."""

@@ -247,7 +247,7 @@ def right_guesses(scores: Array, inside: NDArray[np.bool_], guesses: int) -> int
 
 
 def lower_epsilon(seen: Guessed, delta: float, level: float) -> float:
-    """The largest ε that so many right guesses reject at a level; 0 where they reject none."""
+    """The largest ε that the right guesses reject at a level; 0 where they reject none."""
     return last_rejected(lambda e: exact_p_value(seen, e, delta) <= level, LARGEST_EPSILON)
 
 
@@ -290,7 +290,7 @@ def _needed(claim: TradeOff, count: int, guesses: int, level: float) -> int | No
 
 
 def _d_prime_for(right: int, guesses: int, count: int) -> float:
-    """The d′ of Gaussian scores at which so many guesses are expected to be right, rounded."""
+    """The d′ of Gaussian scores at which this number of right guesses is expected, rounded."""
     wanted = (right - 0.5) / guesses
 
     def excess(d_prime: float) -> float:

@@ -148,7 +148,7 @@ def item(base: Value, key: Value, place: Place) -> Value:
 
 
 def unpacked(value: Value, place: int, count: int) -> Value:
-    """One of so many parts of a value."""
+    """One of the parts of a value."""
     found = []
     for each in value.each:
         listed = each.items

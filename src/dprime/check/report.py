@@ -1,4 +1,4 @@
-"""Rules, what a check found by them, and how it is said."""
+"""Rules, findings and their wording."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ LOOKED_FOR = ("DP101", "DP201", "DP307", "DP408", "DP409", "DP413", "DP501", "DP
 """What a saved run can show."""
 
 SHOWN = ("advantage", "epsilon")
-"""Of all metrics, those that a check shows."""
+"""The metrics that a check shows."""
 
 READABLE = ("DPSGD", "Gaussian")
 """Mechanisms beside a monitor's steps that are made again from their description."""
@@ -53,7 +53,7 @@ def void(found: Iterable[Finding]) -> RunRisks | None:
 
 
 def delta_findings(delta: float | None, records: int | None) -> Iterator[Finding]:
-    """What is wrong with a δ for so many records."""
+    """What is wrong with a δ for this number of records."""
     judged = None if delta is None else too_large(delta, records)
     if judged is not None:
         yield Finding(judged[0], None, judged[1])

@@ -148,7 +148,7 @@ def _pdf(page: Path, path: Path) -> Path:
 
 
 def _write(name: str, path: Path, write: Callable[[Path], object]) -> Path:
-    """Write a file, its folder too; what is in the way is said in a sentence."""
+    """Write a file and make its folder; an obstacle is an `InputError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(path)

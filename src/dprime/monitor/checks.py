@@ -284,7 +284,7 @@ def elsewhere(step: StepRecord) -> bool:
 
 
 def recorded_for(rate: float, batches: int, recorded: float) -> bool:
-    """Whether Opacus records this for steps of so many batches of a rate.
+    """Whether Opacus records this rate for steps of `batches` batches at `rate`.
 
     It takes one over the length of the loader, which is rounded down (93 Poisson batches have a
     length of 92).

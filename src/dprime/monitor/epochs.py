@@ -43,7 +43,7 @@ class Epochs:
         self._closed: Pass | None = None
 
     def ends(self, steps: int) -> list[tuple[int, int]]:
-        """Each epoch that is over and the step it ended with, if there are so many steps now."""
+        """Each epoch that is over with its last step, where `steps` have been made."""
         one = self._open
         left = one is not None and self._sampling.over(one) and not _single(one)
         ends = [*self._ends, steps] if left else self._ends

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 Norm = float | Tensor
-"""Of a tensor; one on a device is not waited for."""
+"""The norm of a tensor; a norm on a device stays there until it is needed."""
 
 ON_CPU = attrgetter("is_cpu")
 

@@ -237,7 +237,7 @@ class Ledger:
     def extended(
         self, step: StepRecord, steps: int, batches_in_epoch: int, *, left: bool = False
     ) -> Ledger:
-        """What it will be after so many steps more like this one, epoch after epoch.
+        """The ledger after `steps` more steps like this one, epoch after epoch.
 
         The latest pass over shuffled batches goes on, unless it was left.
         """
@@ -381,13 +381,13 @@ def _shuffled(entries: Iterable[tuple[StepRecord, int]]) -> list[Mechanism]:
 
 
 def _passes(noise: float, rate: float, passes: int, steps: int) -> DPSGD:
-    """The training of so many passes; where some were left early, with the steps of full ones."""
+    """The training of these passes; a pass that was left early counts as a full one."""
     in_pass, _ = steps_in_pass(rate)
     counted = min(max(steps, (passes - 1) * in_pass + 1), passes * in_pass)
     return DPSGD(noise, rate, counted, sampling="shuffle")
 
 
 def _whole_passes(noise: float, rate: float, passes: int) -> DPSGD:
-    """The training of so many full passes, with the rate of a pass without a smaller batch."""
+    """The training of full passes, with the rate of a pass without a smaller batch."""
     in_pass, _ = steps_in_pass(rate)
     return DPSGD(noise, 1.0 / in_pass, passes * in_pass, sampling="shuffle")

@@ -387,7 +387,7 @@ class OptimizerProbe:
 
 
 def transforming() -> bool:
-    """Whether `torch.func` is at work: a watcher asks for gradients of its own."""
+    """Whether `torch.func` is at work, as when a watcher computes gradients."""
     return torch._C._functorch.peek_interpreter_stack() is not None
 
 

@@ -44,7 +44,7 @@ class PublicConstants:
         object.__setattr__(self, "steps", validate.whole("steps", self.steps))
 
     def misfit(self, training: OpacusTraining, steps: int) -> str:
-        """Which constant the training does not have after so many steps; empty for none."""
+        """The constant that the training does not have after these steps; empty for none."""
         optimizer = training.optimizer
         if not math.isclose(training.sample_rate, self.sample_rate, rel_tol=1e-12):
             return f"the sampling rate is {training.sample_rate:g}"

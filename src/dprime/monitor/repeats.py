@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 Values = NDArray[Any]
-"""Of records [record, value]."""
+"""Values [record, value]."""
 
 ENOUGH_BITS = 40.0
 """Batches that tell less than this may come again by chance."""
@@ -38,7 +38,7 @@ MOST_ROWS = 64
 """First rows of a call that are compared with those of the step before."""
 
 RUNS, RUN = 4, 4
-"""Values of a record that are looked at: so many runs of so many that lie side by side.
+"""The values of a record that are compared: 4 runs of 4 that lie side by side.
 
 A run comes from memory together, and fetching from memory is what takes the time. There is one in
 each quarter of a record, where the first batch varies most: what is padded is alike elsewhere.
@@ -237,7 +237,7 @@ def _share(rows: set[bytes], before: set[bytes]) -> float:
 
 
 def _divergence(share: float, chance: float, rows: int) -> float:
-    """The bits by which so many rows show that more of them come again than by chance."""
+    """The bits of evidence that more rows come again than by chance."""
     if share <= max(chance, 0.5):
         return 0.0
     again = share * math.log2(share / chance)

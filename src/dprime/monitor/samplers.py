@@ -71,7 +71,7 @@ def indices_behind(dataset: Any) -> list[int]:
 
 
 def drawn_from(sampler: Any) -> list[int]:
-    """What a sampler draws from: the number of records, and a number that tells indices of its own.
+    """What a sampler draws from: the number of records, or a hash of the indices that it holds.
 
     Of Poisson samplers the batch sampler itself has it, of others the one under it.
     """

@@ -34,7 +34,7 @@ KEPT = 1000
 """Batches that were drawn and not used yet are remembered up to this many, or two epochs."""
 
 FEW = 10
-"""Few batches of a pass were taken: one, or one in so many."""
+"""A pass counts as little used if one batch was taken, or at most one in ten."""
 
 PREFETCHED = 1
 """Batches of a pass that wait where a framework looks whether one is the last."""

@@ -7,7 +7,7 @@ from typing import Any
 from dprime import validate
 
 STATE_VERSION = 1
-"""Of what `Monitor.state_dict` returns."""
+"""The version of what `Monitor.state_dict` returns."""
 
 
 def refuse_other(saved: dict[str, Any], own: dict[str, Any]) -> None:

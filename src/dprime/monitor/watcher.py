@@ -10,7 +10,7 @@ from dprime.monitor.opacus_training import OpacusTraining
 
 
 class Watcher:
-    """Sees the moments of every step; a watcher of its own overrides those that it needs.
+    """Sees the moments of every step; a subclass overrides those that it needs.
 
     `start` once; then for each step `batch` (once for each physical batch), `clipped`,
     `before_noise`, `after_noise`. A step that Opacus skips, because a large batch comes in parts,

@@ -62,7 +62,7 @@ def report_frame(record: AuditRecord) -> str:
 
 
 def framed(page: str, height: int = 720) -> str:
-    """A whole page in a frame of its own, without scripts."""
+    """A whole page in its own frame, without scripts."""
     return (
         f'<iframe sandbox="" srcdoc="{escape(page)}" title="Privacy report" '
         f'style="width:100%;height:{height}px;border:1px solid #8884"></iframe>'

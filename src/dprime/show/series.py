@@ -103,7 +103,7 @@ class Series:
 
     @property
     def places(self) -> list[int]:
-        """Of the points that the text alternative reads."""
+        """The points that the text alternative reads."""
         if not self.aloud:
             return wording.some_of(len(self.x))
         across = [float(x) for x in self.x]

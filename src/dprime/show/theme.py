@@ -18,7 +18,7 @@ Theme = Literal["light", "dark"]
 THEMES: tuple[str, ...] = get_args(Theme)
 
 WIDTH, HEIGHT = 640, 250
-"""Of the whole drawing and of its plot, in pixels; a page may set others."""
+"""The sizes of a drawing and of its plot in pixels; a page may set others."""
 
 PADDING = 8
 

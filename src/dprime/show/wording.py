@@ -135,7 +135,7 @@ def check_interval(name: str, low: float, value: float, high: float) -> None:
 
 
 def by_luck(count: int, confidence: float) -> int:
-    """How many of so many intervals lie wholly above the truth by luck, rounded up.
+    """The expected number of intervals that lie wholly above the truth by luck, rounded up.
 
     >>> by_luck(25, 0.95)
     1

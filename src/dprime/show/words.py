@@ -29,7 +29,7 @@ CURVE = Observation(**SENTENCES["curve"])
 NO_LIMIT = "no limit"
 
 PEOPLE = 1000
-"""Of so many people a share is told."""
+"""A share is worded as people out of this number."""
 
 MADE_DATA = ("malicious-dataset", "opposing-dataset")
 """Adversaries that play on data of their own making."""

@@ -102,7 +102,7 @@ def _accuracy(context: StepContext, dataset: Dataset) -> Numbers:
 
 
 class AccuracyEvery(Observer):
-    """The accuracy on held-out records [trial, measurement], every so many steps and at the end.
+    """The accuracy on held-out records [trial, measurement], at regular steps and at the end.
 
     Whoever picks the best of these for each trial has looked at the held-out records.
     """

@@ -105,7 +105,7 @@ def clip_factors(norms: Tensor, clip_norm: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Summands:
-    """The gradients of a batch's records at some weights, so many records at a time."""
+    """The gradients of a batch's records at the given weights, a few records at a time."""
 
     run: EngineContext = field(repr=False)
     batch: DrawnBatch

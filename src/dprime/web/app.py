@@ -55,7 +55,7 @@ def _number(about: str, example: object) -> Any:
 
 
 def _word(about: str, words: Sequence[str]) -> Any:
-    """A word out of a list; which one is wrong is said in the command line's own sentence."""
+    """A word out of a list; a wrong one gets the command line's sentence."""
     return Query(description=about, json_schema_extra={"enum": list(words)})
 
 

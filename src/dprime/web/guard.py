@@ -49,7 +49,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-store",
 }
-"""Of every answer, where it does not say otherwise itself."""
+"""The headers of every answer that does not set its own."""
 
 
 def checked_token(token: str) -> str:

@@ -126,7 +126,7 @@ class Runs:
         return found
 
     def _reading(self, path: Path, read: Callable[[Path], Any]) -> Any:
-        """Read a run; what goes wrong is said without the folder's place on the disk."""
+        """Read a run; an error does not name the folder's path."""
         try:
             return read(path)
         except validate.InputError as error:

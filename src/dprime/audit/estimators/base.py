@@ -148,7 +148,7 @@ def each_of_two(alpha: float) -> float:
 
 @lru_cache(REMEMBERED)
 def upper_end(errors: float, trials: int, level: float) -> float:
-    """The rate that so many errors leave possible but for `level` (Clopper and Pearson 1934)."""
+    """The largest rate that these errors do not reject at `level` (Clopper and Pearson 1934)."""
     return float(upper_ends(errors, trials, level))
 
 

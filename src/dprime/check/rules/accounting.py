@@ -289,7 +289,7 @@ def _deltas(script: Script) -> Iterator[tuple[Occurrence, Value]]:
 
 
 def too_large(delta: float, records: int | None) -> tuple[str, str] | None:
-    """The code and the sentence for a δ that promises too little to so many records."""
+    """The code and the sentence for a δ that is too large for this number of records."""
     if records is not None and delta * records > 1 + 1e-9:
         return "DP501", f"δ is {delta:g}, more than one over the {records:,} records."
     return ("DP502", f"δ is {delta:g}.") if delta >= LARGE_DELTA else None

@@ -21,7 +21,7 @@ PATIENCE = 0.5  # seconds to wait for a message before asking whether the proces
 
 
 class Processes(Backend):
-    """Processes on this machine: so many `workers`, or one for each core.
+    """Processes on this machine: `workers` of them, or one for each core.
 
     A block that takes longer than the `time_limit`, in seconds, is ended and tried again.
     """

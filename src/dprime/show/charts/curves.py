@@ -134,7 +134,7 @@ def trade_off(
 
 @dataclass(frozen=True)
 class _Found:
-    """Both curves, and what is said of them."""
+    """Both curves, and the sentences about them."""
 
     claim: Points
     lower: Points | None

@@ -109,7 +109,7 @@ def membership_roc(
 
 @dataclass(frozen=True)
 class _Found:
-    """Curves beside a claim, and what is said of them."""
+    """Curves beside a claim, and the sentences about them."""
 
     curves: tuple[RocCurve, ...]
     claim: Points | None

@@ -217,7 +217,7 @@ def belief_distribution(
 
 
 def scores(in_scores: ArrayLike, out_scores: ArrayLike) -> Chart:
-    """Scores [trial] with the record and without it; higher speaks for the record."""
+    """Scores [trial] with the record and without it; members should score higher."""
     worlds = [finite_scores("in_scores", in_scores), finite_scores("out_scores", out_scores)]
     left_out = np.size(in_scores) + np.size(out_scores) - sum(map(len, worlds))
     both = np.concatenate(worlds)
