@@ -129,7 +129,7 @@ def shuffled_best(
 
 
 def _accepted(values: Floats, truth: Bools) -> tuple[NDArray[Any], NDArray[Any], Floats]:
-    """For the top i/40 of the records: how many are accepted and how many rightly; the threshold."""
+    """For the top i/40 of the records: those accepted, those rightly accepted, the threshold."""
     known = ~np.isnan(values)
     order = np.argsort(-values[known], kind="stable")
     ordered, correct = values[known][order], np.cumsum(truth[known][order])
