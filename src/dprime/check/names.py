@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections import ChainMap
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +32,7 @@ class Frame:
         return Place(self.source, node.lineno)
 
 
-class Names:
+class Names(ABC):
     """Values of names and attributes, which branches may save and restore, and of local modules."""
 
     def __init__(self, source: Source) -> None:
@@ -55,9 +56,9 @@ class Names:
         self.events.append(event)
         return event
 
+    @abstractmethod
     def block(self, body: Sequence[ast.stmt], frame: Frame) -> bool:
         """Read statements."""
-        raise NotImplementedError
 
     # Names.
 
