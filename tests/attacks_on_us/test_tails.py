@@ -137,10 +137,10 @@ def test_noise_may_be_taken_as_ideal_by_name():
 def test_an_event_above_delta_leaves_no_epsilon():
     """ε at δ = 1e-5 was certified; an event of more than δ gives the record away."""
     training = watched()
-    training.monitor.ledger.add(training.monitor._now(), 1)
+    training.monitor.ledger.add(training.monitor._progress.next_step(), 1)
     small = training.monitor.curve()
     assert math.isfinite(small.epsilon(1e-5))
-    training.monitor.ledger.add(training.monitor._now(), 999)
+    training.monitor.ledger.add(training.monitor._progress.next_step(), 999)
     chance = 1000 * 0.1 * chance_of_leaving(1.0, 1, PYTORCH)
     assert chance > 1e-5
     assert DPSGD(1.0, 0.1, 1000).curve().delta(60.0) < 1e-5

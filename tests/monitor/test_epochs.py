@@ -117,8 +117,8 @@ def test_an_epoch_that_seemed_over_is_corrected(private):
     loop = iter(made.loader)
     next(loop)  # all of the pass before were drawn
     assert pairs(monitor) == [(1, 4)]
-    monitor._epochs.step(monitor._epochs._closed, 1)
-    monitor._epochs.end(6)
+    monitor._progress.epochs.step(monitor._progress.epochs._closed, 1)
+    monitor._progress.epochs.end(6)
     assert pairs(monitor) == [(1, 6)]
 
 

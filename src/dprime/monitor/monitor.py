@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, Self
 
@@ -17,22 +14,19 @@ from dprime.curve import TradeOff
 from dprime.mechanisms import Mechanism
 from dprime.metrics import MetricValue, conditions_of, risk_profile
 from dprime.monitor import arguments, checks, summary
-from dprime.monitor.checks import PrivacyWarning
-from dprime.monitor.epochs import AtEpoch, Epochs
-from dprime.monitor.ledger import Ledger, StepRecord
+from dprime.monitor.epochs import AtEpoch
+from dprime.monitor.ledger import Ledger
 from dprime.monitor.opacus_training import OpacusTraining
 from dprime.monitor.plan import Plan
 from dprime.monitor.probe import OptimizerProbe
 from dprime.monitor.problems import Problem
+from dprime.monitor.progress import LEFT, Progress
 from dprime.monitor.public import PublicConstants
-from dprime.monitor.reader import LEFT, StepReader, ledger_from_accountant
+from dprime.monitor.reader import StepReader
 from dprime.monitor.state import STATE_VERSION, refuse_other
 from dprime.monitor.tails import NoiseEnds, with_tails
 from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import NotCertifiableError
-
-PASSED_BY = ("dprime.monitor", "opacus.", "torch.optim", "torch.utils.")
-"""Modules between a warning and the user's line."""
 
 
 def to_stderr(text: str) -> None:
@@ -119,36 +113,45 @@ class Monitor:
         self.adjacency = arguments.adjacency_of(adjacency, self.training, self.public)
         names = [reading.name for reading in self.readings]
         self.metric = validate.one_of("metric", metric, names)
-        self.plan = Plan(epochs, steps)
         self._show = arguments.sink_of(show) if arguments.lines_wanted(every) else None
         self.besides = arguments.all_of(
             Mechanism, "besides", besides, "a list of mechanisms",
             "give for example besides=[clip_norm.cost]",
         )  # fmt: skip
         self._noise_ends = NoiseEnds.of(privacy_engine, optimizer, ideal_noise)
-        self.warnings: list[str] = []
-        self.ledger = ledger_from_accountant(self.training)
-        self._unseen = self.ledger.steps
-        self._seen = False
-        self._latest: StepRecord | None = None  # the step that the planned end was computed for
-        self._end: int | None = None
         self._detached = False
-        self._epochs = Epochs(self.training.sampling, self.ledger.batches)
+        self._progress = Progress(
+            self.training, Plan(epochs, steps), self.adjacency, self._delta, self._at_epoch
+        )
         self._reader = StepReader(self.training, self.adjacency, self.public)
         self._reader.follow(self.ledger)
         self._probe = OptimizerProbe(
-            self.training, self._reader, self.watchers, self._book, self._trained_elsewhere,
-            self._between_loops, self.detach,
-        )  # fmt: skip
+            self.training, self._reader, self.watchers, self._progress, self.detach
+        )
         try:
             self._probe.watch()
             for sentence in checks.at_start(self.training, self._delta):
-                self._warn(sentence)
+                self._progress.warn(sentence)
             if reason := getattr(optimizer, LEFT, ""):
-                self._warn(Problem(reason).warning)
+                self._progress.warn(Problem(reason).warning)
         except BaseException:
             self.detach()
             raise
+
+    @property
+    def ledger(self) -> Ledger:
+        """What each step spent."""
+        return self._progress.ledger
+
+    @property
+    def plan(self) -> Plan:
+        """The planned end."""
+        return self._progress.plan
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was warned of until now, each kind once."""
+        return self._progress.warnings
 
     # What was spent, and what will be
 
@@ -181,7 +184,7 @@ class Monitor:
             raise validate.invalid_input(
                 "the planned end", "missing", "known for a forecast", remedy
             )
-        return risk_profile(_curve(self._future(), self.adjacency), self.readings)
+        return risk_profile(self._curve_at_end(), self.readings)
 
     def answer(self) -> MetricValue:
         """The metric that is shown at each epoch, of what was spent until now."""
@@ -191,8 +194,12 @@ class Monitor:
         """The metric at the end of each epoch so far, with the epoch's number and its last step."""
         return [
             AtEpoch(**vars(self._answer(self._curve_after(step))), epoch=epoch, step=step)
-            for epoch, step in self._epochs.ends(self.ledger.steps)
+            for epoch, step in self._progress.epochs.ends(self.ledger.steps)
         ]
+
+    def _curve_at_end(self) -> TradeOff:
+        ledger = self._progress.ledger_at_end(self._reader.pass_index)
+        return _curve(self._composed(ledger), self.adjacency)
 
     def _curve_after(self, steps: int) -> TradeOff:
         return _curve(self._composed(self.ledger.first(steps)), self.adjacency)
@@ -204,14 +211,14 @@ class Monitor:
         A pass that was left early is one too. Steps that no batch was drawn for are an epoch for as
         many batches as the loader gives in one.
         """
-        return self._epochs.over()
+        return self._progress.epochs.over()
 
     def line(self) -> str:
         """Where the training is and what it has spent, in one sentence."""
         future = None
-        if self.plan.known and not self._past_the_end():
-            future = self._answer(_curve(self._future(), self.adjacency))
-        return summary.line(self._place(), self.answer(), future, self.mechanism())
+        if self.plan.known and not self._progress.past_the_end():
+            future = self._answer(self._curve_at_end())
+        return summary.line(self._progress.place(), self.answer(), future, self.mechanism())
 
     def report(self) -> str:
         """Everything: the numbers now and at the planned end, warnings, what watchers found.
@@ -219,11 +226,11 @@ class Monitor:
         It looks at the result of canaries, whose test may be looked at once: ask for it at the end.
         """
         if not self._detached:
-            self._compare_accountant()
+            self._progress.compare_accountant()
         return self._report([found for each in self.watchers if (found := each.report())])
 
     def _report(self, findings: list[str]) -> str:
-        where = self._place()
+        where = self._progress.place()
         if self._detached:
             where += "; detached there: later steps are not in these numbers"
         return summary.report(
@@ -231,7 +238,7 @@ class Monitor:
             self.mechanism(),
             self.adjacency,
             self.risk(),
-            self.forecast() if self.plan.known and not self._past_the_end() else None,
+            self.forecast() if self.plan.known and not self._progress.past_the_end() else None,
             [*self.warnings, *([] if self._detached or self._probe.as_left() else [checks.NOW])],
             findings,
             ideal_noise=self._noise_ends.ideal,
@@ -243,7 +250,7 @@ class Monitor:
         return self._report([f"Not looked at: {names}; see report()."] if names else [])
 
     def __repr__(self) -> str:
-        return f"<Monitor: {self._place()}>"
+        return f"<Monitor: {self._progress.place()}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """A notebook shows what print shows."""
@@ -258,51 +265,6 @@ class Monitor:
         """The δ that ε is read at."""
         return conditions_of(self.readings)["delta"]
 
-    def _place(self) -> str:
-        steps, epochs = self._planned_steps(), self.plan.epochs
-        if steps is not None and epochs is None:
-            epochs = steps * self._now().batches / self.training.sampling.length
-        return summary.place(self.epochs, self._steps_made(), epochs, steps)
-
-    def _steps_made(self) -> int:
-        """Steps of Opacus' optimizer; the ledger may have one that stands for another's."""
-        others = (n for step, n in self.ledger.entries if checks.elsewhere(step))
-        return self.ledger.steps - sum(others)
-
-    def _past_the_end(self) -> bool:
-        end = self._planned_steps()
-        return end is not None and self.ledger.steps > end and self._steps_made() > end
-
-    def _planned_steps(self) -> int | None:
-        """The planned end in steps, at as many batches a step as now."""
-        last = self.ledger.last
-        return self.plan.end(last.batches if last else 1, self.training.sampling.length)
-
-    def _now(self) -> StepRecord:
-        """A step as the next one will be, as far as can be told."""
-        last, sampling = self.ledger.last, self.training.sampling
-        noise = self.training.noise_multiplier
-        if last and last.nominal_noise:  # the noise has been another one than the optimizer says
-            noise *= last.noise_multiplier / last.nominal_noise
-        return StepRecord(
-            noise_multiplier=noise,
-            sample_rate=sampling.rate,
-            sampling=sampling.kind,
-            batches=last.batches if last else 1,
-            pass_index=last.pass_index if last else 0,
-            problem=Problem.UNSAMPLED if sampling.kind == "unknown" else "",
-        )
-
-    def _future(self) -> Mechanism | None:
-        left = (self._planned_steps() or 0) - self.ledger.steps
-        if left <= 0:
-            return self.mechanism()
-        now, sampling = self._now(), self.training.sampling
-        over = sampling.left or now.pass_index != self._reader.pass_index
-        usual = self.ledger.usual_pass(but=None if over else now.pass_index)
-        in_pass = min(usual or sampling.length, sampling.length)
-        return self._composed(self.ledger.extended(now, left, in_pass, left=over))
-
     def accept_changes(self) -> None:
         """Say that what was changed by hand since the last step does not come from the data.
 
@@ -312,7 +274,7 @@ class Monitor:
         without looking at the data.
         """
         self._reader.accept()
-        self._warn(checks.ACCEPTED)
+        self._progress.warn(checks.ACCEPTED)
 
     # Steps, as they happen
 
@@ -320,89 +282,9 @@ class Monitor:
         """Hand over a batch by hand, where the criterion is not a module."""
         self._probe.batch(records, targets)
 
-    def _book(self) -> None:
-        """Count the step that is about to change the weights."""
-        step = self._reader.read()
-        step_of = self.training.sampling.used
-        if self._epochs.follows(step_of):
-            self._end_epoch()
-        self.ledger.add(step)
-        self._seen = True
-        if step is not self._latest:
-            self._latest, self._end = step, self._planned_steps()
-        if self._unseen:
-            self._warn(
-                f"The privacy engine had recorded {self._unseen:,} steps before the monitor was "
-                "attached: they are counted as it recorded them, but nobody looked."
-            )
-            self._unseen = 0
-        for sentence in self._conditions(step):
-            self._warn(sentence)
-        if self._epochs.step(step_of, step.batches):
-            self._compare_accountant()
-            self._end_epoch()
-
-    def _conditions(self, step: StepRecord) -> Iterator[str]:
-        """Why the step is not covered, and what it rests on besides."""
-        reader, sampling = self._reader, self.training.sampling
-        if step.reason:
-            yield Problem(step.reason).warning
-        if reader.scheduled:
-            yield checks.SCHEDULED
-        if reader.noise_scheduled:
-            yield checks.NOISE_SCHEDULED
-        if reader.fewer:
-            yield checks.FEWER
-        if reader.encoded:
-            yield checks.ENCODED
-        if step.left_out and step.sampling == "poisson":
-            yield checks.LEFT_OUT
-        if len(sampling.left_open) > 1:
-            yield checks.LEFT_OPEN
-        if sampling.unused - {0, 1} or len(sampling.unused) > 1:
-            yield checks.CHOSEN
-        if sampling.reorderable and not step.problem:
-            yield checks.ORDERED
-        if self._end is not None and self.ledger.steps > self._end and self._past_the_end():
-            yield checks.PAST_THE_END
-
-    def _between_loops(self, beginning: bool) -> None:
-        """A loop over the loader begins or has ended."""
-        if self._epochs.between(beginning=beginning):
-            self._compare_accountant()
-            self._end_epoch()
-
-    def _end_epoch(self) -> None:
-        """The latest step was the last one of an epoch."""
-        self._epochs.end(self.ledger.steps)
+    def _at_epoch(self) -> None:
         if self._show is not None:
             self._show(self.line())
-
-    def _trained_elsewhere(self) -> None:
-        """Count, once, that weights are changed by something else than a step that was made."""
-        if all(step.problem != Problem.OUTSIDE for step, _ in self.ledger.entries):
-            self.ledger.add(self._reader.outside())
-            self._warn(Problem.OUTSIDE.warning)
-
-    def _compare_accountant(self) -> None:
-        accountant = self.training.privacy_engine.accountant
-        sentence = checks.disagreement(accountant.history, self.ledger) or checks.too_low(
-            accountant, self.ledger.mechanism(), self.adjacency, self._delta
-        )
-        if sentence:
-            self._warn(sentence)
-
-    def _warn(self, sentence: str) -> None:
-        """Warn once of each kind, and keep the latest numbers."""
-        if sentence in self.warnings:
-            return
-        kinds = [_without_numbers(said) for said in self.warnings]
-        kind = _without_numbers(sentence)
-        if kind in kinds:
-            self.warnings[kinds.index(kind)] = sentence
-            return
-        self.warnings.append(sentence)
-        warnings.warn(sentence, PrivacyWarning, stacklevel=_depth())
 
     # Checkpoints
 
@@ -421,7 +303,7 @@ class Monitor:
             "besides": [mechanism.to_dict() for mechanism in self.besides],
             "noise": self._noise_ends.for_weights(self._reader.most_weights).state_dict(),
             "ledger": self.ledger.state_dict(),
-            **self._epochs.state_dict(self.ledger.steps),
+            **self._progress.epochs.state_dict(self.ledger.steps),
             "warnings": list(self.warnings),
             "watchers": [[watcher.name, watcher.state_dict()] for watcher in self.watchers],
         }
@@ -434,21 +316,16 @@ class Monitor:
         the steps that were seen before it is loaded.
         """
         refuse_other(state, self.state_dict())
-        ledger = Ledger.from_state(state["ledger"])
-        if self._seen and ledger.first(self.ledger.steps).entries != self.ledger.entries:
-            self._warn(checks.FORGOTTEN)
-        self.ledger, self._seen = ledger, False
+        self._progress.replace_ledger(Ledger.from_state(state["ledger"]))
         self._noise_ends = self._noise_ends.worst(state.get("noise"))
-        self._unseen = 0
         self._reader.follow(self.ledger)
-        self._epochs.load_state_dict(state)
-        said = {_without_numbers(w): w for w in (*state["warnings"], *self.warnings)}
-        self.warnings = list(said.values())
+        self._progress.epochs.load_state_dict(state)
+        self._progress.merge_warnings(state["warnings"])
         for watcher, (_, saved) in zip(self.watchers, state["watchers"], strict=True):
             watcher.load_state_dict(saved)
         before = Plan.from_state(state["plan"])
         if before != self.plan:
-            self._warn(
+            self._progress.warn(
                 f"The checkpoint was planned to end after {before}, this training after "
                 f"{self.plan}: the forecast is for the latter."
             )
@@ -469,16 +346,3 @@ class Monitor:
 
     def __exit__(self, *_: object) -> None:
         self.detach()
-
-
-def _depth() -> int:
-    """How far above `_warn` the user's own line is."""
-    frame, depth = inspect.currentframe(), 0
-    while frame and frame.f_globals.get("__name__", "").startswith(PASSED_BY):
-        frame, depth = frame.f_back, depth + 1
-    return depth
-
-
-def _without_numbers(sentence: str) -> str:
-    """What a sentence says, whatever its numbers are."""
-    return re.sub(r"\d[\d,.e-]*", "#", sentence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from opacus.schedulers.grad_clip_scheduler import _GradClipScheduler
@@ -17,12 +17,26 @@ from dprime.monitor import checks, criteria
 from dprime.monitor.contents import modules_of
 from dprime.monitor.fingerprints import Norm, norms_of
 from dprime.monitor.hooks import Hooks, let_hooks_run
+from dprime.monitor.ledger import StepRecord
 from dprime.monitor.opacus_training import OpacusTraining, own_criterion
-from dprime.monitor.reader import StepReader
+from dprime.monitor.reader import StepReader, StepSeen
 from dprime.monitor.watcher import Watcher
 
 Noisy = tuple[nn.Parameter, Tensor, int]
 """A weight, its gradient with the noise, and how often that was written to."""
+
+
+class Listener(Protocol):
+    """Hears of steps, of other changes to the weights, and of loops over the loader."""
+
+    def step_made(self, seen: StepSeen) -> None:
+        """A step was made; the weights are about to change."""
+
+    def trained_elsewhere(self, step: StepRecord) -> None:
+        """Something else than that step is about to change the weights; this stands for it."""
+
+    def between_loops(self, beginning: bool) -> None:
+        """A loop over the loader begins, or has ended."""
 
 
 class OptimizerProbe:
@@ -35,9 +49,7 @@ class OptimizerProbe:
         training: whose steps they are.
         reader: is told when records are clipped and when noise is added.
         watchers: are told too.
-        made: called when a step was made, just before the weights change.
-        elsewhere: called when something else than that step is about to change the weights.
-        between: called when a loop over the loader begins (True), and when one has ended (False).
+        listener: is told of every step.
         detach: takes the monitor off.
 
     """
@@ -47,17 +59,13 @@ class OptimizerProbe:
         training: OpacusTraining,
         reader: StepReader,
         watchers: Sequence[Watcher],
-        made: Callable[[], None],
-        elsewhere: Callable[[], None],
-        between: Callable[[bool], None],
+        listener: Listener,
         detach: Callable[[], None],
     ) -> None:
         self.training = training
         self.reader = reader
         self.watchers = watchers
-        self._made = made
-        self._elsewhere = elsewhere
-        self._between = between
+        self._listener = listener
         self._detach = detach
         self._expected = False
         self._unsettled = False
@@ -106,7 +114,7 @@ class OptimizerProbe:
             hooks.before_call(loss, self._judged, named=True)
         for layer in checks.softmaxes(self.training):
             hooks.before_call(layer, self._normalised)
-        self.training.sampling.watch(self._between)
+        self.training.sampling.watch(self._listener.between_loops)
         hooks.later(self.training.sampling.release)
         if any(watcher.needs_batches for watcher in self.watchers):
             self._see_batches()
@@ -275,7 +283,7 @@ class OptimizerProbe:
     def _pre_step(self, pre_step: Callable[..., bool | None], *arguments: Any) -> bool | None:
         made = pre_step(*arguments)
         if made:
-            self._made()
+            self._listener.step_made(self.reader.read())
             self._see_noisy()
             self._expected = self._unsettled = True
         return made
@@ -305,6 +313,10 @@ class OptimizerProbe:
             for hook in self._around_step:
                 hook.remove()
             self._around_step = None
+
+    def _elsewhere(self) -> None:
+        """Something else than the step that was made is about to change the weights."""
+        self._listener.trained_elsewhere(self.reader.outside())
 
     def _applied(self, *_: Any) -> None:
         """The step that was made begins, if it was not told before."""

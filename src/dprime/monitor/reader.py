@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache, partial
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
@@ -22,7 +21,7 @@ from dprime.monitor.projection import SumProjection
 from dprime.monitor.public import PublicConstants
 from dprime.monitor.repeats import Generators, Repeats, first_records
 from dprime.monitor.rows import Rows
-from dprime.monitor.sampling import Found
+from dprime.monitor.sampling import Found, Pass
 
 SUM_TOLERANCE = 1e-3
 """Share of its bound by which rounding may lengthen a sum."""
@@ -37,8 +36,13 @@ DRAWN = {
 CHANGED = {"weights": Problem.MOVED, "buffers": Problem.BUFFERS}
 """What something else than a private step changed, as a reason."""
 
-LEFT = "dprime_not_covered"
-"""The attribute of an optimizer with the reason why steps that a monitor saw are not covered."""
+
+class StepSeen(NamedTuple):
+    """What was seen of a step: its record, the pass it was drawn in, and what it rests on."""
+
+    record: StepRecord
+    drawn_in: Pass | None
+    rests_on: tuple[str, ...]
 
 
 class StepReader:
@@ -56,10 +60,7 @@ class StepReader:
     ) -> None:
         self.training = training
         self.adjacency = adjacency
-        self.scheduled = False
-        self.noise_scheduled = False
-        self.fewer = False
-        self.encoded = False
+        self._rests_on: set[str] = set()  # conditions of all steps until now
         self.contents = Contents(training.roots, training.may_move)
         self._public = public
         self._partial = isinstance(own_criterion(training.criterion), partial)
@@ -102,7 +103,7 @@ class StepReader:
         sampling = self.training.sampling
         for given in inputs:
             if getattr(given, "grad_fn", None) is not None:
-                self.encoded = True
+                self._rests_on.add(checks.ENCODED)
         if sampling.kind == "shuffle":
             passes = sampling.passes
             if passes != self._latest:  # another pass gives every record again
@@ -237,9 +238,10 @@ class StepReader:
         before = self._compare_settings()
         step()
         self._settings = after = self.training.settings
-        if before != after:
-            self.noise_scheduled = self.noise_scheduled or before[0] != after[0]
-            self.scheduled = self.scheduled or before[1] != after[1]
+        if before[0] != after[0]:
+            self._rests_on.add(checks.NOISE_SCHEDULED)
+        if before[1] != after[1]:
+            self._rests_on.add(checks.SCHEDULED)
 
     def _compare_settings(self) -> Settings:
         """The settings as they are now; it is noted if they were changed by hand."""
@@ -271,8 +273,8 @@ class StepReader:
         reach = (self._clipped_to or norm) * self._rounding
         self._noises = stated, stated if norm == reach else stated * norm / reach
 
-    def read(self) -> StepRecord:
-        """The step that was just made, to be added to the ledger."""
+    def read(self) -> StepSeen:
+        """The step that was just made."""
         sampling = self.training.sampling
         if sampling.kind == "unknown":
             batches, found = self.training.accumulated, ""
@@ -300,9 +302,11 @@ class StepReader:
             sampling.left_out,
             (self.training.records or 1) if sampling.left_out else 0,
         )
-        self.fewer = self.fewer or (found == "fewer" and not step.problem)
+        if found == "fewer" and not step.problem:
+            self._rests_on.add(checks.FEWER)
+        self._look_at_passes(step)
         self._begin()
-        return step
+        return StepSeen(step, sampling.used, tuple(self._rests_on))
 
     def outside(self) -> StepRecord:
         """Another optimizer has stepped: what stands in the ledger for it."""
@@ -340,6 +344,18 @@ class StepReader:
             found.add(Problem.TWO_PASSES)
         if batches > 1 and self.training.poisson and self.adjacency == "replace":
             found.add(Problem.ADDED_UP)
+
+    def _look_at_passes(self, step: StepRecord) -> None:
+        """Find conditions in how the batches of the step, and of those before, were drawn."""
+        sampling = self.training.sampling
+        if step.left_out and step.sampling == "poisson":
+            self._rests_on.add(checks.LEFT_OUT)
+        if len(sampling.left_open) > 1:
+            self._rests_on.add(checks.LEFT_OPEN)
+        if sampling.unused - {0, 1} or len(sampling.unused) > 1:
+            self._rests_on.add(checks.CHOSEN)
+        if sampling.reorderable and not step.problem:
+            self._rests_on.add(checks.ORDERED)
 
     def _look_at_training(self) -> None:
         """Find reasons in what the training is made of now."""
@@ -382,25 +398,3 @@ class StepReader:
         self.accept()
         passes = [step.pass_index for step, _ in ledger.entries]
         self._passes_before = max(passes, default=0)
-
-
-def ledger_from_accountant(training: OpacusTraining) -> Ledger:
-    """What the accountant had recorded before the monitor was attached, believed as it is.
-
-    Its passes over the data are taken to have been complete. What a monitor that was taken off
-    left on the optimizer is not forgotten.
-    """
-    reason = getattr(training.optimizer, LEFT, "")
-    ledger, sampling = Ledger(), training.sampling
-    for noise, rate, steps in training.privacy_engine.accountant.history:
-        batches = max(1, round(float(rate) / sampling.rate))
-        fits = checks.recorded_for(sampling.rate, batches, float(rate))
-        own, batches = (sampling.rate, batches) if fits else (float(rate), 1)
-        unknown = reason or (Problem.UNSAMPLED if sampling.kind == "unknown" else "")
-        step = StepRecord(float(noise), own, sampling.kind, batches, problem=unknown)
-        if sampling.kind == "shuffle":
-            step = replace(step, pass_index=ledger.last.pass_index + 1 if ledger.last else 1)
-        ledger = ledger.extended(step, int(steps), sampling.length)
-    if reason and not ledger.steps:
-        ledger.add(StepRecord(0.0, sampling.rate, sampling.kind, problem=Problem.OUTSIDE))
-    return ledger
