@@ -44,6 +44,16 @@ die, hang = partial(os._exit, 9), partial(time.sleep, 600)
 
 
 @dataclass(frozen=True)
+class Heavy:
+    """Has more bytes than a pipe holds before somebody reads."""
+
+    ballast: bytes = bytes(10_000_000)
+
+    def __call__(self, block):
+        return scores(block)
+
+
+@dataclass(frozen=True)
 class Large:
     """Block 1 does not fit into more than a quarter of the memory."""
 

@@ -1,6 +1,10 @@
 """What every backend keeps: the same blocks, each once, whatever happens on the way."""
 
+import os
+import signal
 from collections import deque
+from multiprocessing import util
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -9,7 +13,7 @@ from dprime.runs.backends import End, Processes, Task, backend_named
 from dprime.runs.run import Run
 from dprime.runs.runner import LOSSES, BlocksFailedError, execute
 from refusals import refuses
-from works import Large, Late, Noted, Unloadable, Unsendable, break_off, die, hang, scores
+from works import Heavy, Large, Late, Noted, Unloadable, Unsendable, break_off, die, hang, scores
 
 BLOCKS = 5
 RAY = pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])
@@ -118,6 +122,26 @@ def test_what_no_worker_can_have_stops_the_run_and_no_block_has_failed(name, bac
         execute(store, Unloadable(), backend=backend(name))
     assert store.pending() == [*range(BLOCKS)]
     assert store.events() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", [0.0, 0.1, 0.3, 0.6, 0.9])
+def test_a_process_that_is_killed_while_it_starts(moment, store, monkeypatch):
+    """The work is larger than what a pipe holds without a reader."""
+    plain, killed = util.spawnv_passfds, []
+
+    def spawn(path, arguments, descriptors):
+        started = plain(path, arguments, descriptors)
+        if "--multiprocessing-fork" in arguments and not killed:
+            killed.append(started)
+            Timer(moment, os.kill, (started, signal.SIGKILL)).start()
+        return started
+
+    monkeypatch.setattr(util, "spawnv_passfds", spawn)
+    execute(store, Heavy(), backend=Processes(2))
+    assert killed
+    assert is_whole(store)
+    assert {event.outcome for event in store.events()} <= {End.LOST.value}
 
 
 def test_what_cannot_be_sent():

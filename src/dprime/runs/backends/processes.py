@@ -1,15 +1,20 @@
 """Blocks in processes on this machine, one thread each.
 
-Each has its own pipe: one that is killed in the middle of a message disturbs no other.
+Each has its own pipe: one that is killed in the middle of a message disturbs no other. The work
+goes through it once the process says that it is there. What a process is started with goes through
+a pipe that stays open here at both ends: if much were written to it and the process died while it
+starts, the write would never end.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import pickle
+import signal
 import time
 from collections import deque
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 
 from dprime import validate
@@ -67,17 +72,25 @@ class _Worker:
     def start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        arguments = theirs, self._work, self.name, self._backend.time_limit
+        arguments = theirs, self.name, self._backend.time_limit
         name = f"dprime {self.name}"
         self.process = context.Process(target=_serve, args=arguments, name=name, daemon=True)
-        self.process.start()
-        theirs.close()
+        with _uninterruptible(), theirs:
+            self.process.start()
         self.task: Task | None = None
+        self._since: float | None = None  # when the task was sent
 
     def submit(self, task: Task) -> None:
-        self.task, self._since = task, time.monotonic()
+        self.task = task
+        if self._since is not None:
+            self._send()
+
+    def _send(self, *first: bytes) -> None:
+        """Send the task, after what must come first."""
+        self._since = time.monotonic()
         with suppress(OSError):  # it has died meanwhile: `outcome` will say so
-            self.pipe.send(task)
+            for each in (*first, self.task):
+                self.pipe.send(each)
 
     def outcome(self) -> Outcome | None:
         """What became of the task, if that is known; a process that is gone is started anew."""
@@ -85,7 +98,10 @@ class _Worker:
         assert task is not None
         with suppress(EOFError, OSError, pickle.UnpicklingError):
             if self.pipe.poll():
-                found: Outcome = self.pipe.recv()
+                found: Outcome | None = self.pipe.recv()
+                if found is None:  # it is there now
+                    self._send(self._work)
+                    return None
                 self.task = None
                 return found
             if alive:
@@ -93,24 +109,39 @@ class _Worker:
         self.process.join(GRACE)
         self.end()
         error = f"its process died (exit code {self.process.exitcode})"
+        seconds = 0.0 if self._since is None else time.monotonic() - self._since
         self.start()
-        return self._backend.gone(task, error, time.monotonic() - self._since, self.name)
+        return self._backend.gone(task, error, seconds, self.name)
 
     def end(self) -> None:
-        if self.task is None:
+        if self.task is None and self._since is not None:
             self.process.join(GRACE)
         self.process.kill()
         self.process.join()
         self.pipe.close()
 
 
-def _serve(pipe: Connection, packed: bytes, name: str, limit: float) -> None:
+@contextmanager
+def _uninterruptible() -> Iterator[None]:
+    """What is started here is ended by the driver alone; Ctrl-C goes to all processes."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _serve(pipe: Connection, name: str, limit: float) -> None:
     import torch  # noqa: PLC0415  only here, in the new process
 
     torch.set_num_threads(1)
     with suppress(EOFError, OSError, KeyboardInterrupt):  # the driver is gone, or will say so
-        work = None
-        while (task := pipe.recv()) is not None:
+        pipe.send(None)  # it is there
+        packed, work = pipe.recv(), None
+        while packed and (task := pipe.recv()) is not None:
             try:
                 work = pickle.loads(packed) if work is None else work
             except Exception as error:  # whatever a module of the user's own may raise
