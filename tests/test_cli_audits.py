@@ -128,7 +128,9 @@ def test_modules_in_the_folder_of_the_call_are_found(call, tmp_path):
     )
     own = f"{AUDIT} --trials 4 --trainer my_own_training:train --adversary api-access --json"
     assert call(own).json["blocks"]["blocks"] == 1
-    assert call(f"{FEW} --model my_own_training:network").code == 0
+    assert call(f"{FEW} --model my_own_training:network --run own.run").code == 0
+    refused(call("resume own.run"), "imports and calls 'my_own_training:network'")
+    assert call("resume own.run --allow-code").code == 0
 
 
 def test_a_run_is_not_written_over(call, tmp_path):

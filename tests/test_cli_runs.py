@@ -95,6 +95,16 @@ def test_runs_and_what_is_none(call, tmp_path):
     assert set(shown["not_runs"]) == {"empty.run", "cut.run"}
 
 
+def test_a_name_neither_breaks_the_list_nor_commands_the_terminal(call, tmp_path):
+    settings = {"adversary": "[/oops]", "data": "[x]", "seed": 1}
+    with Run.create(tmp_path / "runs" / "\x1b[2J.run", "audit", settings, blocks=1):
+        pass
+    out = call("runs").out
+    assert "\x1b" not in out
+    for words in ("[/oops]", "[x]", r"\x1b[2J"):
+        assert words in out
+
+
 def test_watching_a_run_from_elsewhere(call, tmp_path, monkeypatch):
     settings = {"adversary": "di", "data": "digits", "seed": 1}
     with (

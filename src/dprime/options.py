@@ -190,6 +190,8 @@ FAIL_ON = Option(
     ("refuted", "inconclusive"),
 )
 
+ALLOW_CODE = Option("allow_code", "Import and call the model or trainer that the file names", FLAG)
+
 ESTIMATES = Option("estimates", "Add closed-form estimates, which guarantee nothing", FLAG)
 PLAN_ONLY = Option("plan_only", "Compute the noise of each π and train nothing", FLAG)
 NO_BROWSER = Option("no_browser", "Do not open the page in a browser", FLAG)

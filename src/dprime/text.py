@@ -293,6 +293,18 @@ class Floor(Given):
     rounded = staticmethod(round_down)
 
 
+def printable(words: str) -> str:
+    r"""Words from a file, without control characters, which a terminal would obey.
+
+    >>> printable("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return "".join(
+        each if each.isprintable() or each == "\n" else each.encode("unicode_escape").decode()
+        for each in words
+    )
+
+
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """A plain table: the first column to the left, the others to the right.
 

@@ -101,10 +101,19 @@ def begin(
 
 
 def resume(
-    path: str | Path, *, backend: Backend | None = None, progress: bool | None = None
+    path: str | Path,
+    *,
+    backend: Backend | None = None,
+    progress: bool | None = None,
+    allow_code: bool = False,
 ) -> AuditRecord:
-    """Go on with a run, and conclude; a finished block is not played again."""
+    """Go on with a run, and conclude; a finished block is not played again.
+
+    A model or trainer of the user's own is imported and called where `allow_code` says so: whoever
+    wrote the file chose it.
+    """
     with Run.open(path) as run:
+        run.check_code(allowed=allow_code)
         config = AuditConfig.of(run)
         if config.in_python:
             remedy = (

@@ -10,6 +10,7 @@ import typer
 import dprime
 from dprime.cli.commands import OnDemand, listed
 from dprime.option import nearest
+from dprime.text import printable
 from dprime.validate import InputError
 
 app = typer.Typer(
@@ -70,5 +71,5 @@ def main() -> None:
 
 
 def _fail(sentence: str) -> None:
-    print(f"Error: {' '.join(sentence.split())}", file=sys.stderr)
+    print(f"Error: {printable(' '.join(sentence.split()))}", file=sys.stderr)
     sys.exit(BAD_INPUT)

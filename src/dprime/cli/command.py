@@ -101,7 +101,13 @@ def interruptible(then: Callable[[], str]) -> Iterator[None]:
 
 def how_to_resume(path: Path) -> str:
     """How an interrupted run goes on."""
-    return f". Go on with: dprime resume {path}" if path.exists() else ". Nothing was kept."
+    from dprime.runs.run import Run  # noqa: PLC0415  it needs NumPy
+
+    if not path.exists():
+        return ". Nothing was kept."
+    with Run.open(path, verify=False) as run:
+        allowed = " --allow-code" if run.code else ""
+    return f". Go on with: dprime resume {path}{allowed}"
 
 
 def exit_on(outcomes: Iterable[str], given: Mapping[str, str]) -> None:

@@ -23,6 +23,7 @@ from dprime.runs.folder import Summary, list_runs
 from dprime.runs.run import Run
 from dprime.runs.run_file import ENDING
 from dprime.runs.states import worker_lines
+from dprime.text import printable
 
 INTERVAL = 1.0
 """Seconds between two looks."""
@@ -33,7 +34,7 @@ OF_MODELS = ("that of shadow models alone", "one with a result")
 # resume -------------------------------------------------------------------------------------------
 
 
-@takes(*options.BACKENDS, options.FAIL_ON, options.JSON)
+@takes(*options.BACKENDS, options.ALLOW_CODE, options.FAIL_ON, options.JSON)
 def resume(
     run: Annotated[Path, typer.Argument(help="File of the run.", metavar="RUN")], **given: str
 ) -> None:
@@ -41,13 +42,14 @@ def resume(
     command.check_fail_on(given)
     command.check_torch("an audit")
     with Run.open(run, verify=False) as opened:
-        kind, request = opened.kind, opened.request
+        kind, request, allowed = opened.kind, opened.request, "allow_code" in given
+        opened.check_code(allowed=allowed)
     where = command.backend_of(given, "auto" if request is None else request["device"])
     if kind == "audit":
         from dprime.audit.audits import resume as go_on  # noqa: PLC0415  it needs PyTorch
         from dprime.cli.audits import finish_audit  # noqa: PLC0415
 
-        finish_audit(run, lambda: go_on(run, backend=where), given)
+        finish_audit(run, lambda: go_on(run, backend=where, allow_code=allowed), given)
         return
     if request is None:
         raise _without_names(run, kind)
@@ -139,7 +141,7 @@ def _shown(folder: Path, *, workers: bool = False) -> Group:
     ]
     if workers:
         parts += [_at_work(folder / each.name) for each in found if each.state == "running"]
-    parts += [Text(f"{name}: {why}", style="dim") for name, why in others.items()]
+    parts += [Text(printable(f"{name}: {why}"), style="dim") for name, why in others.items()]
     return Group(*parts)
 
 
@@ -151,7 +153,9 @@ def _table(folder: Path, found: list[Summary]) -> Table:
     for each in found:
         what, blocks = f"{each.adversary} on {each.data}", f"{each.done}/{each.blocks}"
         changed = f"{each.changed:%m-%d %H:%M}"
-        table.add_row(each.name, what, blocks, f"{each.total_trials:,}", each.state, changed)
+        counted = f"{each.total_trials:,}"
+        cells = (each.name, what, blocks, counted, each.state, changed)
+        table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
 
 
@@ -166,4 +170,4 @@ def _at_work(path: Path) -> Text:
     lines = [f"{path.name}: {pace:,.3g} trials/s, {left}"]
     lines += [f"  {line}" for line in worker_lines(workers)]
     lines += [f"  {event.outcome}: block {event.block}, {event.message}" for event in events[-3:]]
-    return Text("\n".join(lines), style="dim")
+    return Text(printable("\n".join(lines)), style="dim")

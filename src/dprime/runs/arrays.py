@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import math
+import zipfile
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from dprime import validate
@@ -38,11 +41,15 @@ def pack(arrays: Arrays) -> Packed:
         found, remedy = f"they have {size:,}", "run smaller blocks"
         raise ArraysError.of("arrays", f"have at most {LARGEST_BLOCK:,} bytes", found, remedy)
     np.savez(buffer := io.BytesIO(), **dict[str, Any](arrays))
-    layout = (
+    return lengths.pop(), layout_of(arrays), buffer.getvalue()
+
+
+def layout_of(arrays: Arrays) -> str:
+    """Names, types and shapes of arrays for any number of trials."""
+    return "; ".join(
         f"{name} {array.dtype.str}[{', '.join(['trial', *map(str, array.shape[1:])])}]"
-        for name, array in arrays.items()
+        for name, array in sorted(arrays.items())
     )
-    return lengths.pop(), "; ".join(sorted(layout)), buffer.getvalue()
 
 
 def _storable(array: object) -> bool:
@@ -50,6 +57,24 @@ def _storable(array: object) -> bool:
 
 
 def unpack(data: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays in an npz file."""
-    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-        return dict(archive)
+    """The arrays in an npz file that `pack` made; none takes more memory than its bytes."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            stored = [each.compress_type == zipfile.ZIP_STORED for each in archive.infolist()]
+            if not all(stored):
+                raise ValueError("they are compressed")
+            names = archive.namelist()
+            return {name.removesuffix(".npy"): _array(archive.read(name)) for name in names}
+    except (ValueError, KeyError, SyntaxError, RuntimeError, zipfile.BadZipFile) as error:
+        raise ArraysError(f"arrays must be as they were stored, but {error}.") from error
+
+
+def _array(member: bytes) -> NDArray[Any]:
+    """The array of an npy file, which has as many bytes as its header says."""
+    file = io.BytesIO(member)
+    reads = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    shape, by_columns, kind = reads[npy.read_magic(file)](file)
+    start = file.tell()
+    if kind.hasobject or math.prod(shape) * kind.itemsize != len(member) - start:
+        raise ValueError(f"one declares the shape {shape}")
+    return np.ndarray(shape, kind, member, start, order="F" if by_columns else "C")

@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -23,7 +24,7 @@ import numpy as np
 import dprime
 from dprime import validate
 from dprime.runs import run_file
-from dprime.runs.arrays import Arrays, ArraysError, pack, unpack
+from dprime.runs.arrays import Arrays, ArraysError, layout_of, pack, unpack
 from dprime.runs.config import differences, json_text, versions
 from dprime.runs.run_file import explain_errors
 from dprime.runs.states import FAILED, Event, State, Worker
@@ -36,6 +37,11 @@ KINDS = {
     "models": "shadow models",
 }
 """What runs do, by their kind."""
+
+NAMES_CODE = ("model", "trainer")
+"""What of a configuration may name a function of the user's own."""
+
+CODE = re.compile(r"[^\s:(]+:[^\s:(]+")
 
 MOST_EVENTS = 1000  # how many events a run remembers
 PathLike = str | os.PathLike[str]
@@ -148,20 +154,27 @@ class Run:
 
     @property
     def config(self) -> dict[str, Any]:
-        return dict(json.loads(self._text("config")))
+        return self._json(self._text("config"))
 
     @property
     def request(self) -> dict[str, Any] | None:
         """Names and numbers from which the work can be made again; None if it was objects."""
-        return self._json("request")
+        return self._noted_json("request")
+
+    @property
+    def code(self) -> list[str]:
+        """The Python code that resuming the run imports and calls, as "module:function"."""
+        named = {**self.config, **(self.request or {})}
+        texts = [str(named.get(name)) for name in NAMES_CODE]
+        return [text for text in texts if CODE.fullmatch(text)]
 
     @property
     def result(self) -> dict[str, Any] | None:
-        return self._json("result")
+        return self._noted_json("result")
 
     @property
     def versions(self) -> dict[str, str]:
-        return dict(json.loads(self._text("versions")))
+        return self._json(self._text("versions"))
 
     @property
     def seed(self) -> int:
@@ -170,13 +183,15 @@ class Run:
         That does no harm in an audit; never use it for a model that is released.
         """
         if text := self._text("seed"):
-            return int(text)
+            with contextlib.suppress(ValueError):
+                return int(text)
+            raise run_file.damaged(self.path)
         wanted = "one that keeps its seed"
         raise validate.invalid_input("run", "one whose seed is a secret", wanted, "")
 
     @property
     def created(self) -> datetime:
-        return datetime.fromisoformat(self._text("created"))
+        return self._time(self._text("created"))
 
     def keep(self, record: Values) -> None:
         """Keep what was concluded, in JSON values; an earlier result is replaced."""
@@ -207,7 +222,7 @@ class Run:
 
     def changed(self) -> datetime:
         query = "SELECT changed FROM blocks UNION SELECT changed FROM about"
-        return datetime.fromisoformat(max(self._rows(query))[0])
+        return self._time(str(max(self._rows(query))[0]))
 
     def arrays(self, since: int = 0) -> dict[str, np.ndarray[Any, Any]]:
         """The arrays of finished blocks in order, without `since`, those finished first."""
@@ -215,13 +230,23 @@ class Run:
         query = f"SELECT {columns}, digest FROM blocks WHERE finished > ? ORDER BY number"
         with explain_errors(self.path):
             for *values, kept in self._db.execute(query, (since,)):
-                if run_file.digest(*values) != kept:
-                    raise run_file.damaged(self.path, f"in block {values[0]}")
-                parts.append(unpack(values[-1]))
+                parts.append(self._block_arrays(*values, kept=kept))
         return {
             name: np.concatenate([part[name] for part in parts], dtype=array.dtype)
             for name, array in (parts[0] if parts else {}).items()
         }
+
+    def _block_arrays(
+        self, number: int, finished: int, trials: int, layout: str, data: bytes, *, kept: str
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        """The arrays of a row, if they are those that it says it has."""
+        if run_file.digest(number, finished, trials, layout, data) == kept:
+            with contextlib.suppress(ArraysError):
+                arrays = unpack(data)
+                lengths = {array.shape[:1] for array in arrays.values()}
+                if layout_of(arrays) == layout and lengths == {(trials,)}:
+                    return arrays
+        raise run_file.damaged(self.path, f"in block {number}")
 
     def finish(self, block: int, arrays: Arrays, seconds: float, worker: str = "") -> None:
         """Store a block's arrays, each with the trial first; a finished block is never replaced."""
@@ -274,7 +299,7 @@ class Run:
     def pace(self) -> float:
         """Trials a second, over the last minute in which blocks ended; 0 before the first."""
         rows = self._rows("SELECT changed, trials FROM blocks WHERE state = 'done'")
-        ended = [(datetime.fromisoformat(changed), trials) for changed, trials in rows]
+        ended = [(self._time(changed), trials) for changed, trials in rows]
         if not ended:
             return 0.0
         start = max(self.created, max(ended)[0] - timedelta(minutes=1))
@@ -307,6 +332,13 @@ class Run:
     def busy(self) -> bool:
         """Whether a process is working on the run at this moment."""
         return self._lock is not None or run_file.is_locked(self.path)
+
+    def check_code(self, *, allowed: bool) -> None:
+        """Refuse to run code that the file names, unless whoever resumes it allows that."""
+        if self.code and not allowed:
+            shown = f"one that imports and calls {' and '.join(map(repr, self.code))}"
+            remedy = "if you trust the file, resume it with --allow-code (allow_code=True)"
+            raise validate.invalid_input("run", shown, "allowed to run that code", remedy)
 
     def check_version(self) -> None:
         """Refuse to add to what another version has played: its trials may have other scores."""
@@ -361,6 +393,18 @@ class Run:
             raise run_file.damaged(self.path)
         return text
 
-    def _json(self, name: str) -> dict[str, Any] | None:
+    def _time(self, text: str) -> datetime:
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError:
+            raise run_file.damaged(self.path) from None
+
+    def _noted_json(self, name: str) -> dict[str, Any] | None:
         text = self.noted(name)
-        return None if text is None else dict(json.loads(text))
+        return None if text is None else self._json(text)
+
+    def _json(self, text: str) -> dict[str, Any]:
+        try:
+            return dict(json.loads(text))
+        except (ValueError, TypeError, RecursionError):
+            raise run_file.damaged(self.path) from None

@@ -15,6 +15,7 @@ needs a disk of the machine itself: keep a run that is worked on off network fol
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import sqlite3
@@ -24,6 +25,7 @@ from pathlib import Path
 
 import dprime
 from dprime import validate
+from dprime.runs.arrays import LARGEST_BLOCK
 
 APPLICATION = 0x64707275  # marks an SQLite file as a dprime run: "dpru"
 FORMAT = 2  # the version of the tables below
@@ -57,6 +59,8 @@ CREATE TABLE workers (
 );
 """
 
+SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+
 DIGESTED = {
     "about": "name, value",
     "events": "number, time, block, outcome, message, worker",
@@ -70,14 +74,21 @@ LOCK, NEW = ".lock", ".new"
 SIDECARS = (LOCK, NEW, "-wal", "-shm", "-journal")
 """Endings of the files that belong to a run and are not one."""
 
+LONGEST_TEXT = 50_000_000
+"""Bytes of a configuration or a result; more is not read."""
+
+LONGEST_ROW = LARGEST_BLOCK + 10_000_000
+
 LOCK_PATIENCE, READ_PATIENCE = 0.5, 30.0  # seconds to wait for our lock and for SQLite's
 NO_RUN = ("something else", "a dprime run", "give a file of an audit, inference or frontier")
 DAMAGED = ("damaged", "a whole run", "restore a copy, or run it again")
+TOO_LONG = ("one with a text or a block too long to read", "a whole run", DAMAGED[-1])
 REMEDY = "wait until that ends; reading the run is possible meanwhile"
 IN_USE = ("being worked on elsewhere", "free to work on", REMEDY)
 EXPLAINED = {
     sqlite3.SQLITE_NOTADB: NO_RUN,
     sqlite3.SQLITE_CORRUPT: DAMAGED,
+    sqlite3.SQLITE_TOOBIG: TOO_LONG,
     sqlite3.SQLITE_BUSY: IN_USE,
 }
 """What SQLite's errors mean to the user: what the file is, what it must be, and what to do."""
@@ -249,6 +260,7 @@ def _database(path: Path, mode: str, *, patience: float = READ_PATIENCE) -> sqli
     """A connection that begins transactions only when told to."""
     address = f"{path.absolute().as_uri()}?mode={mode}"
     connection = sqlite3.connect(address, uri=True, timeout=patience, isolation_level=None)
+    connection.execute("PRAGMA trusted_schema = OFF")
     connection.text_factory = lambda text: text.decode(errors="replace")  # the digests tell
     return connection
 
@@ -266,17 +278,29 @@ def _check(db: sqlite3.Connection, path: Path, whole: bool) -> None:
         remedy = f"read it with {other} dprime than this one ({dprime.__version__})"
         found, requirement = f"of format {version}", f"a run of format {FORMAT}"
         raise validate.invalid_input(str(path), found, requirement, remedy)
+    if db.execute(SCHEMA).fetchall() != _own_schema():
+        raise damaged(path, "in its tables")
     if whole and db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise damaged(path)
     for table in DIGESTED if whole else ("about",):
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_ROW if table == "blocks" else LONGEST_TEXT)
         where = "WHERE state = 'done'" if table == "blocks" else ""
         for *values, kept in db.execute(f"SELECT {DIGESTED[table]}, digest FROM {table} {where}"):
             if digest(*values) != kept:
                 named = {"about": f"its {values[0]}", "blocks": f"block {values[0]}"}
                 raise damaged(path, f"in {named.get(table, f'its {table}')}")
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_ROW)
     count = db.execute("SELECT count(*) FROM blocks").fetchone()[0]
     if db.execute("SELECT value FROM about WHERE name = 'blocks'").fetchone() != (str(count),):
         raise damaged(path)
+
+
+@functools.cache
+def _own_schema() -> list[tuple[str, ...]]:
+    """The tables as they are made here: a file that has views or triggers besides runs code."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(TABLES)
+        return db.execute(SCHEMA).fetchall()
 
 
 def _code(error: Exception) -> int:
