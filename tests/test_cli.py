@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import os
 import re
 import subprocess
 import sys
@@ -65,6 +66,37 @@ def fresh(*words):
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     (names,) = done.stderr.splitlines()
     return done.returncode, done.stdout, {*names.split()}
+
+
+CALLED = [
+    sys.executable,
+    "-m",
+    "dprime",
+    "risk",
+    "--noise-multiplier",
+    "1",
+    "--sample-rate",
+    "1",
+    "--steps",
+    "1",
+]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_terminal_that_lacks_characters(encoding):
+    env = {**os.environ, "PYTHONIOENCODING": encoding}
+    for words in (CALLED, [*CALLED, "--help"]):
+        done = subprocess.run(words, capture_output=True, env=env, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.decode(encoding)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_output_that_cannot_be_written():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(CALLED, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    told = "Error: the output must fit on the disk, but it is full; free some space.\n"
+    assert (done.returncode, done.stderr) == (2, told)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import sys
 from typing import Annotated, Any
 
@@ -28,6 +31,9 @@ BAD_INPUT = 2
 """Exit code for every error that the user can mend."""
 
 
+UNWRITTEN = (errno.ENOSPC, errno.EPIPE)
+"""The disk is full, or nobody reads."""
+
 listed(app)
 
 
@@ -49,7 +55,29 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; a mistake of the user ends in one sentence and exit code 2."""
+    """Run the command line; a mistake of the user ends in one sentence and exit code 2.
+
+    Characters that the terminal lacks are replaced. Output that nobody reads any more ends the
+    command without a word, output that does not fit on the disk with a sentence.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        try:
+            _call()
+        finally:
+            print(end="", flush=True)
+    except OSError as error:
+        if error.errno not in UNWRITTEN or error.filename is not None:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more
+        if error.errno == errno.ENOSPC:
+            _fail("the output must fit on the disk, but it is full; free some space.")
+        sys.exit(BAD_INPUT)
+
+
+def _call() -> None:
     try:
         code = app(standalone_mode=False, prog_name="dprime")
     except UsageError as error:
