@@ -13,6 +13,7 @@ from dprime.audit.audits import resume
 from dprime.runs import run_file
 from dprime.runs.folder import list_runs
 from dprime.runs.run import Run
+from dprime.runs.runner import execute
 from dprime.validate import InputError
 
 DEEP = "[" * 200_000 + "]" * 200_000
@@ -143,3 +144,68 @@ def test_one_bad_file_does_not_hide_the_others(path, tmp_path):
     found, others = list_runs(tmp_path)
     assert [run.name for run in found] == ["a.run", "bad-2.run"]
     assert set(others) == {"bad-0.run", "bad-1.run"}
+
+
+# Damaged by accident ------------------------------------------------------------------------------
+
+
+def test_a_damaged_block_is_given_out_again(path):
+    with Run.open(path) as run:
+        run.keep({"answer": 1})
+    with changing(path) as db:
+        db.execute("UPDATE blocks SET arrays = substr(arrays, 1, 200) || x'00' WHERE number = 1")
+    with pytest.raises(InputError, match="damaged in block 1"):
+        Run.open(path)
+    with Run.open_to_go_on(path) as run:
+        assert (run.pending(), run.result) == ([1], None)
+        (event,) = run.events()
+        assert (event.block, event.outcome) == (1, "found damaged")
+        execute(run, lambda block: {"scores": np.arange(4.0)})
+        assert run.arrays()["scores"].tolist() == [0.0, 1.0, 2.0, 3.0] * 2
+
+
+def test_a_damaged_result_or_event_is_forgotten(path):
+    with Run.open(path) as run:
+        run.keep({"answer": 1})
+        run.note("about", "words that are needed")
+    with changing(path) as db:
+        db.execute("UPDATE about SET value = '{}' WHERE name = 'result'")
+    with Run.open_to_go_on(path) as run:
+        assert (run.result, run.pending()) == (None, [])
+    with changing(path) as db:
+        db.execute("UPDATE about SET value = '{}' WHERE name = 'config'")
+    with pytest.raises(InputError, match="damaged in its config"):
+        Run.open_to_go_on(path)
+
+
+def test_a_whole_run_is_not_written_to(path, monkeypatch):
+    with Run.open(path) as run:
+        run.keep({"answer": 1})
+    before = path.read_bytes()
+    monkeypatch.setattr(run_file, "locked", None)  # whoever wants to write needs the lock
+    with Run.open_to_go_on(path) as run:
+        execute(run, lambda block: {})
+        run.keep({"answer": 1})
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("change", ["delete", "move", "replace"])
+def test_a_file_that_goes_while_it_is_worked_on(path, tmp_path, change):
+    other = tmp_path / "other.run"
+    other.write_bytes(path.read_bytes())
+
+    def work(block):
+        {
+            "delete": path.unlink,
+            "move": lambda: path.rename(tmp_path / "b"),
+            "replace": lambda: other.replace(path),
+        }[change]()
+        return {"scores": np.arange(4.0)}
+
+    with changing(path) as db:
+        db.execute("UPDATE blocks SET arrays = x'00' WHERE number = 1")
+    with (
+        Run.open_to_go_on(path) as run,
+        pytest.raises(InputError, match="deleted, moved or replaced"),
+    ):
+        execute(run, work)

@@ -93,7 +93,7 @@ def test_events_and_workers_are_added_to(run):
 
 
 def test_only_the_latest_failures_are_kept(path, monkeypatch):
-    monkeypatch.setattr("dprime.runs.run.MOST_EVENTS", 20)
+    monkeypatch.setattr("dprime.runs.run_file.MOST_EVENTS", 20)
     with Run.create(path, "audit", {}, blocks=30) as run:
         for block in range(30):
             run.fail(block, f"no {block:02}")

@@ -112,7 +112,7 @@ def resume(
     A model or trainer of the user's own is imported and called where `allow_code` says so: whoever
     wrote the file chose it.
     """
-    with Run.open(path) as run:
+    with Run.open_to_go_on(path) as run:
         run.check_code(allowed=allow_code)
         config = AuditConfig.of(run)
         if config.in_python:
@@ -294,8 +294,8 @@ def play(
     progress: bool | None = None,
 ) -> AuditRecord:
     """Play what is left of a run, and conclude; where nothing is left, nothing is crafted."""
-    with run.working():
-        if run.pending():
+    if run.pending():
+        with run.working():
             run.check_version()
             attack = _crafted(attacker, target)
             run.note("about", attack.about)
@@ -303,9 +303,9 @@ def play(
             with bar(attacker.title, 2 * config.trials, progress) as advance:
                 watcher = _watcher(run, config, attacker.title, target, advance)
                 execute(run, game, backend=backend, on_block=watcher)
-        about = run.noted("about") or _crafted(attacker, target).about
-        conclude(run, config, attacker, target, about)
-        return record_of(run)
+    about = run.noted("about") or _crafted(attacker, target).about
+    conclude(run, config, attacker, target, about)
+    return record_of(run)
 
 
 def _crafted(attacker: Adversary, target: AttackTarget) -> Attack:

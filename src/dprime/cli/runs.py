@@ -41,7 +41,7 @@ def resume(
     """Continue an interrupted run; finished blocks are kept."""
     command.check_fail_on(given)
     command.check_torch("an audit")
-    with Run.open(run, verify=False) as opened:
+    with Run.open_to_go_on(run) as opened:
         kind, request, allowed = opened.kind, opened.request, "allow_code" in given
         opened.check_code(allowed=allowed)
     where = command.backend_of(given, "auto" if request is None else request["device"])

@@ -43,7 +43,6 @@ NAMES_CODE = ("model", "trainer")
 
 CODE = re.compile(r"[^\s:(]+:[^\s:(]+")
 
-MOST_EVENTS = 1000  # how many events a run remembers
 PathLike = str | os.PathLike[str]
 Values = Mapping[str, Any]
 
@@ -69,6 +68,7 @@ class Run:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._db = connection
+        self._file = path.stat()
         self._lock: sqlite3.Connection | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
@@ -108,6 +108,29 @@ class Run:
             return cls(place.resolve(), run_file.connected(place, verify=verify))
 
     @classmethod
+    def open_to_go_on(cls, path: PathLike) -> Run:
+        """Open a run to work on it: what is damaged and can be made again will be.
+
+        A damaged block is played again from the seed, and an event says so; a damaged result is
+        concluded again. A damaged configuration is refused, and so is a damaged file.
+        """
+        place = Path(path)
+        with explain_errors(place):
+            but = frozenset({"result"})
+            run = cls(place.resolve(), run_file.connected(place, verify=False, but=but))
+        try:
+            with explain_errors(run.path):
+                run_file.check_pages(run._db, run.path)
+                damage = run_file.damage(run._db)
+            if damage:
+                with run._transaction() as db:
+                    run_file.clear(db, damage)
+        except BaseException:
+            run.close()
+            raise
+        return run
+
+    @classmethod
     def open_or_create(
         cls,
         path: PathLike | None,
@@ -124,7 +147,7 @@ class Run:
             return run
         if not os.path.lexists(path):
             return cls.create(path, kind, config, blocks, request)
-        run = cls.open(path)
+        run = cls.open_to_go_on(path)
         try:
             run._check_same(kind, config, blocks)
             if request is not None and run.request is None:  # it was begun with objects
@@ -198,7 +221,9 @@ class Run:
         self.note("result", json_text("result", record))
 
     def note(self, name: str, text: str) -> None:
-        """Keep a text that the work needs when it is resumed."""
+        """Keep a text that the work needs when it is resumed; the same one is not written again."""
+        if self.noted(name) == text:
+            return
         with self._transaction() as db:
             run_file.put(db, "about", name, text, changed=run_file.now())
 
@@ -273,9 +298,7 @@ class Run:
         reason = error.encode(errors="replace").decode()
         with self._transaction() as db:
             self._end(block, "failed", error=reason)
-            (last,) = db.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()
-            run_file.put(db, "events", last + 1, run_file.now(), block, outcome, reason, worker)
-            db.execute("DELETE FROM events WHERE number <= ?", (last + 1 - MOST_EVENTS,))
+            run_file.add_event(db, block, outcome, reason, worker)
 
     def _end(self, block: int, state: str, **values: object) -> None:
         """Change the row of a block whose try has ended; refuse one that is done."""
@@ -370,11 +393,21 @@ class Run:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """All or nothing, on the disk when it ends."""
         with self.working(), explain_errors(self.path):
+            self._check_there()
             self._db.execute("BEGIN IMMEDIATE")
             with self._db:
                 yield self._db
             # so that the file alone holds everything, also if someone copies it without its -wal
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def _check_there(self) -> None:
+        """Refuse to write where the file is not under its name any more: nobody would find it."""
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(self._file, self.path.stat()):
+                return
+        shown, wanted = "deleted, moved or replaced", "left in its place while it is worked on"
+        remedy = "finished blocks are in the file that was there: put it back and resume"
+        raise validate.invalid_input(str(self.path), shown, wanted, remedy)
 
     def _release(self) -> None:
         if self._lock is not None:

@@ -69,6 +69,9 @@ DIGESTED = {
 }
 """The columns of each table that a row's digest covers."""
 
+MOST_EVENTS = 1000
+"""How many events a run remembers."""
+
 ENDING = ".run"  # the usual one; `dprime runs` does not explain why other files are no runs
 LOCK, NEW = ".lock", ".new"
 SIDECARS = (LOCK, NEW, "-wal", "-shm", "-journal")
@@ -98,8 +101,11 @@ DENIED += [sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL]
 """What the system may refuse."""
 
 
-def connected(path: Path, *, verify: bool) -> sqlite3.Connection:
-    """A run's file, checked; where nothing may be written beside it, it is read as it is."""
+def connected(path: Path, *, verify: bool, but: frozenset[str] = frozenset()) -> sqlite3.Connection:
+    """A run's file, checked; where nothing may be written beside it, it is read as it is.
+
+    Texts of the names in `but` may be damaged.
+    """
     if not path.is_file():
         shown = f"{str(path)!r}, which is {'a folder' if path.is_dir() else 'not there'}"
         remedy = "dprime runs lists those there are"
@@ -110,7 +116,7 @@ def connected(path: Path, *, verify: bool) -> sqlite3.Connection:
     db = _database(path, "rw" if writable else "ro&immutable=1" if alone else "ro")
     try:
         db.execute("PRAGMA synchronous = FULL")
-        _check(db, path, verify)
+        _check(db, path, verify, but)
     except BaseException:
         db.close()
         raise
@@ -222,6 +228,33 @@ def put(db: sqlite3.Connection, table: str, *values: object, **more: object) -> 
     db.execute(query, tuple(row.values()))
 
 
+def add_event(
+    db: sqlite3.Connection, block: object, outcome: str, message: str, worker: str = ""
+) -> None:
+    """Add to what went wrong; only the latest of it is kept."""
+    (last,) = db.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()
+    put(db, "events", last + 1, now(), block, outcome, message, worker)
+    db.execute("DELETE FROM events WHERE number <= ?", (last + 1 - MOST_EVENTS,))
+
+
+def damage(db: sqlite3.Connection) -> dict[str, list[object]]:
+    """The damaged rows of each table, by their first column; nothing where all are whole."""
+    found = {table: [*damaged_rows(db, table)] for table in DIGESTED}
+    return found if any(found.values()) else {}
+
+
+def clear(db: sqlite3.Connection, found: Mapping[str, list[object]]) -> None:
+    """Give out damaged blocks again, forget other damaged rows, and what was concluded from all."""
+    for table in ("about", "events", "workers"):
+        first = DIGESTED[table].partition(",")[0]
+        db.executemany(f"DELETE FROM {table} WHERE {first} = ?", [(row,) for row in found[table]])
+    db.execute("DELETE FROM about WHERE name = 'result'")
+    again = "finished = NULL, arrays = NULL, digest = NULL, trials = 0, error = NULL"
+    for block in found["blocks"]:
+        db.execute(f"UPDATE blocks SET state = 'pending', {again} WHERE number = ?", (block,))
+        add_event(db, block, "found damaged", "its arrays were not as they were stored")
+
+
 def digest(*parts: object) -> str:
     """A text that tells every change of the parts."""
     state = hashlib.blake2b(digest_size=16)
@@ -269,7 +302,7 @@ def _pragma(db: sqlite3.Connection, name: str) -> int:
     return int(db.execute(f"PRAGMA {name}").fetchone()[0])
 
 
-def _check(db: sqlite3.Connection, path: Path, whole: bool) -> None:
+def _check(db: sqlite3.Connection, path: Path, whole: bool, but: frozenset[str]) -> None:
     if _pragma(db, "application_id") != APPLICATION:
         raise validate.invalid_input(str(path), *NO_RUN)
     version = _pragma(db, "user_version")
@@ -280,19 +313,34 @@ def _check(db: sqlite3.Connection, path: Path, whole: bool) -> None:
         raise validate.invalid_input(str(path), found, requirement, remedy)
     if db.execute(SCHEMA).fetchall() != _own_schema():
         raise damaged(path, "in its tables")
-    if whole and db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-        raise damaged(path)
+    if whole:
+        check_pages(db, path)
     for table in DIGESTED if whole else ("about",):
-        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_ROW if table == "blocks" else LONGEST_TEXT)
-        where = "WHERE state = 'done'" if table == "blocks" else ""
-        for *values, kept in db.execute(f"SELECT {DIGESTED[table]}, digest FROM {table} {where}"):
-            if digest(*values) != kept:
-                named = {"about": f"its {values[0]}", "blocks": f"block {values[0]}"}
+        for first in damaged_rows(db, table):
+            if table != "about" or first not in but:
+                named = {"about": f"its {first}", "blocks": f"block {first}"}
                 raise damaged(path, f"in {named.get(table, f'its {table}')}")
-    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_ROW)
     count = db.execute("SELECT count(*) FROM blocks").fetchone()[0]
     if db.execute("SELECT value FROM about WHERE name = 'blocks'").fetchone() != (str(count),):
         raise damaged(path)
+
+
+def check_pages(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file whose pages SQLite cannot follow."""
+    if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        raise damaged(path)
+
+
+def damaged_rows(db: sqlite3.Connection, table: str) -> Iterator[object]:
+    """The first column of each row whose digest tells of other values; of blocks, of those done."""
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_ROW if table == "blocks" else LONGEST_TEXT)
+    where = "WHERE state = 'done'" if table == "blocks" else ""
+    try:
+        for *values, kept in db.execute(f"SELECT {DIGESTED[table]}, digest FROM {table} {where}"):
+            if digest(*values) != kept:
+                yield values[0]
+    finally:
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_ROW)
 
 
 @functools.cache

@@ -56,6 +56,8 @@ def execute(
     """
     run.check_version()
     tried = validate.whole("attempts", attempts, example=2)
+    if not run.pending():  # also where nothing can be written
+        return
     with run.working():
         policy = RetryPolicy(run.pending(), tried, hasattr(work, "with_compute"))
         if not policy.waiting:
