@@ -191,9 +191,10 @@ def test_bound_in_words(call, scores):
 
 ROWS = "2,in\n3,in\n0,out\n1,out\n"
 CSVS = {
-    "": "scores must be a CSV file with the columns score and world, but it is one",
+    "": "scores must be a CSV file with the columns score and world, once each, but it is",
     "score,world\n": "in_scores must be a row of two or more numbers",
     ROWS: "but it is one with 2, in: give a header",
+    "score,score,world\n1,2,in\n": "but it is one with score, score, world: give",
     "score;world\n1;in\n": "but it is one with score;world",
     "score,world\n1,in\nhigh,in\n": "score in line 3 must be a number, but it is",
     "score,world\n,in\n": "score in line 2 must be a number, but it is ''",

@@ -1,12 +1,16 @@
 """Files of every kind, notebooks, and files that are refused."""
 
 import json
+import os
+import tracemalloc
 
 import pytest
 
 from check.usual import LOOP, PRIVATE, SCRIPTS, START
 from dprime.check import check
 from refusals import refuses
+
+LONG = json.dumps({"cells": [{"cell_type": "code", "source": "x = 1\n" * 200_000}]}).encode()
 
 REFUSED = {
     "empty.py": (b" \n", "must be a file with something in it, but it is empty"),
@@ -22,6 +26,11 @@ REFUSED = {
     "list.ipynb": (b"[1]", "must be a notebook with cells"),
     "cell.ipynb": (b'{"cells": [{}]}', "must be a notebook with cells"),
     "words.ipynb": (b"not json", "must be a notebook with cells"),
+    "long.py": (b"x = 1\n" * 200_000, "must be a file of at most 1,000,000 bytes"),
+    "long.ipynb": (LONG, "code in"),
+    "deep.py": (b"(" * 100_000 + b")" * 100_000, "must be a Python script that can be read"),
+    "deep.json": (b"[" * 100_000, "must be JSON that can be read"),
+    "deep.ipynb": (b'{"cells": ' * 100_000, "must be a notebook with cells"),
     "missing.py": (None, "must be a file, but it is missing"),
     ".": (None, "must be a file, but it is a folder"),
 }
@@ -36,6 +45,36 @@ def test_a_bad_file_is_refused_in_one_sentence(tmp_path, name):
         check(tmp_path / name)
     assert words in str(refused.value)
     assert str(refused.value).count("\n") == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+@pytest.mark.parametrize("ending", ["py", "json", "ipynb", "pt"])
+def test_a_pipe_is_not_waited_for(tmp_path, ending):
+    os.mkfifo(tmp_path / f"pipe.{ending}")
+    with pytest.raises(ValueError, match="must be a file, but it is a device or a pipe"):
+        check(tmp_path / f"pipe.{ending}")
+
+
+HOSTILE = {
+    "list": "x = [0] * 10**12\ny = 'a' * 10**12\nz = (1,) * 10**11",
+    "power": "x = 9 ** 9 ** 9 ** 9",
+    "shift": "x = 1 << 10**11",
+    "doubling": "x = [0, 1]\n" + "x = x + x\n" * 60 + "x = [x] * 10**9",
+    "range": "for i in range(10**12):\n    x = i\n",
+    "format": "x = f'{1:>{10**11}}'\ny = '%1000000000000d' % 1",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_a_script_would_compute_is_not_computed(tmp_path, name):
+    tracemalloc.start()
+    try:
+        path = tmp_path / "train.py"
+        path.write_text(f"import torch\n{HOSTILE[name]}\nloader = torch.utils.data.DataLoader(x)\n")
+        check(path)
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("name", ["train.py", "train.txt"])

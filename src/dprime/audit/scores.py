@@ -6,6 +6,7 @@ The attacker says "member" where a score lies strictly above the threshold: ties
 from __future__ import annotations
 
 import csv
+from array import array
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,25 +89,30 @@ WORLDS = {"in": "in", "out": "out", "1": "in", "0": "out"}
 """What a file may call the worlds."""
 
 
-def read_scores(path: Path) -> tuple[list[float], list[float]]:
+def read_scores(path: Path) -> tuple[Array, Array]:
     """The scores of world `in` and of world `out` in a CSV file with a header."""
+    found = {"in": array("d"), "out": array("d")}
     try:
         with path.open(newline="", encoding="utf-8-sig") as lines:
-            reader = csv.DictReader(lines)
-            columns = list(reader.fieldnames or ())
-            rows = [(reader.line_num, row) for row in reader]
+            reader = csv.reader(lines)
+            places = _columns(next(reader, []))
+            for row in filter(None, reader):
+                score, world = (row[place] if place < len(row) else "" for place in places)
+                line = reader.line_num
+                validate.one_of(f"world in line {line}", world.strip().lower(), tuple(WORLDS))
+                number = validate.parse(f"score in line {line}", score)
+                found[WORLDS[world.strip().lower()]].append(number)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         wanted = f"a CSV file to read ({error})"
         raise validate.invalid_value("scores", str(path), wanted, "give its path") from None
-    if not {"score", "world"} <= set(columns):
-        shown = f"one with {', '.join(columns) or 'nothing'}"
+    return np.asarray(found["in"]), np.asarray(found["out"])
+
+
+def _columns(header: list[str]) -> tuple[int, int]:
+    """Where the scores and the worlds are."""
+    if [header.count(name) for name in ("score", "world")] != [1, 1]:
+        shown = f"one with {', '.join(header) or 'nothing'}"
         remedy = "give a header with score and world, and in or out as the world"
-        wanted = "a CSV file with the columns score and world"
+        wanted = "a CSV file with the columns score and world, once each"
         raise validate.invalid_input("scores", shown, wanted, remedy)
-    found: dict[str, list[float]] = {"in": [], "out": []}
-    for number, row in rows:
-        world = (row["world"] or "").strip().lower()
-        validate.one_of(f"world in line {number}", world, tuple(WORLDS))
-        score = validate.parse(f"score in line {number}", row["score"] or "")
-        found[WORLDS[world]].append(score)
-    return found["in"], found["out"]
+    return header.index("score"), header.index("world")

@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dprime import options, validate
+from dprime import bounded, options, validate
 from dprime.audit.estimators import FOR_TRIALS
 from dprime.audit.estimators.base import ASSUMABLE
 from dprime.mechanisms import ADJACENCIES
@@ -32,6 +32,9 @@ from dprime.option import Option
 from dprime.parameters import Check, one_of
 from dprime.runs.run import Run
 from dprime.seeds import check_seed
+
+LONGEST_FILE = 1_000_000
+"""Bytes of a TOML file."""
 
 SEVERAL = "audits"
 """The list of a file that describes several audits."""
@@ -147,12 +150,9 @@ def over_file(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
 def words_in(path: str | Path) -> dict[str, Any]:
     """The words in a TOML file."""
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        wanted = f"a file to read ({error.strerror})"
-        remedy = "give the path of a TOML file"
-        raise validate.invalid_value("settings", str(path), wanted, remedy) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        content = bounded.read_bytes(Path(path), LONGEST_FILE, "give the path of a TOML file")
+        return tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise validate.invalid_value("settings", str(path), "TOML", str(error)) from None
 
 

@@ -8,13 +8,13 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-from dprime import validate
+from dprime import bounded, validate
 from dprime.check import rules
 from dprime.check.reading import Reader
 from dprime.check.report import RULES, Finding, Report
 from dprime.check.rules.layers import from_elsewhere
 from dprime.check.script import Script
-from dprime.check.source import ZIP, Source, read_source
+from dprime.check.source import LONGEST_NOTEBOOK, LONGEST_SCRIPT, ZIP, Source, read_source
 
 SCRIPTS = (".py", ".pyw", ".ipynb")
 
@@ -41,13 +41,16 @@ def check(
         dataset_size = validate.whole("dataset_size", dataset_size, example=60_000)
     if delta is not None:
         delta = validate.inner_probability("delta", delta, example="1e-5")
-    content = _content(path)
-    if path.suffix not in SCRIPTS and (content.startswith(ZIP) or path.suffix == ".json"):
+    start = bounded.first_bytes(path, len(ZIP), REMEDY)
+    if not start.strip():
+        raise validate.invalid_input(str(path), "empty", "a file with something in it", REMEDY)
+    if path.suffix not in SCRIPTS and (start == ZIP or path.suffix == ".json"):
         from dprime.check.saved import check_saved, read_saved  # noqa: PLC0415  it needs SciPy
 
-        values = read_saved(path, content[:4])
+        values = read_saved(path, start)
         return check_saved(str(path), values, dataset_size=dataset_size, delta=delta)
-    source = read_source(path, _text(path, content))
+    longest = LONGEST_NOTEBOOK if path.suffix == ".ipynb" else LONGEST_SCRIPT
+    source = read_source(path, _text(path, bounded.read_bytes(path, longest, REMEDY)))
     if path.suffix not in SCRIPTS and not _is_script(source):
         raise validate.invalid_input(str(path), "a text of another kind", "a script", REMEDY)
     return check_script(source, dataset_size=dataset_size)
@@ -113,24 +116,6 @@ def _is_script(source: Source) -> bool:
     except ValueError:
         return False
     return any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree))
-
-
-def _content(path: Path) -> bytes:
-    if path.is_dir():
-        raise validate.invalid_input(
-            str(path), "a folder", "a file", "name the training script in it"
-        )
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise validate.invalid_input(str(path), "missing", "a file", REMEDY) from None
-    except OSError as error:
-        raise validate.invalid_input(
-            str(path), f"not ({error})", "a file to read", REMEDY
-        ) from None
-    if not content.strip():
-        raise validate.invalid_input(str(path), "empty", "a file with something in it", REMEDY)
-    return content
 
 
 def _text(path: Path, content: bytes) -> str:

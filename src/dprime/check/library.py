@@ -80,10 +80,20 @@ TUNERS = re.compile(
     r"keras_tuner)(\.|$)"
 )
 
+LARGEST = 1 << 1024
+"""Whole numbers beyond this are not computed: a script could make one of any length."""
+
 OPERATIONS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.USub)
+
+
+def _power(base: float, exponent: float) -> Any:
+    """A power whose digits need not be written out; a float overflows at once."""
+    return base**exponent if abs(exponent) <= 64 else float(base) ** float(exponent)
+
+
 BY_HAND = (
     *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv),
-    *(operator.mod, operator.pow, operator.neg),
+    *(operator.mod, _power, operator.neg),
 )
 NUMBERS: dict[type, Callable[..., Any]] = dict(zip(OPERATIONS, BY_HAND, strict=True))
 ROUNDED: dict[str, Callable[..., Any]] = {
@@ -114,9 +124,10 @@ def folded(node: ast.AST, given: list[Value], place: Place) -> Value:
 
 def _tried(rule: Callable[..., Any], *given: object) -> object:
     try:
-        return rule(*given)
+        made = rule(*given)
     except (ArithmeticError, TypeError, ValueError):
         return UNKNOWN
+    return UNKNOWN if isinstance(made, int) and abs(made) > LARGEST else made
 
 
 def attribute(base: Value, name: str, place: Place) -> Value:

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dprime import bounded
 from dprime.check import library
 from dprime.check.script import Loop, Occurrence, Place, Value
-from dprime.check.source import Source, read_source
+from dprime.check.source import LONGEST_SCRIPT, Source, read_source
 
 INSTALLED = ("torch", "torchvision", "opacus", "numpy", "sklearn", "pandas", "transformers")
 """Libraries: a folder of this name beside the script is not read."""
@@ -153,7 +154,8 @@ class Names(ABC):
 
     def _read(self, path: Path) -> Frame:
         try:
-            source = read_source(path, path.read_text(encoding="utf-8-sig"), path.name)
+            content = bounded.read_bytes(path, LONGEST_SCRIPT, "").decode("utf-8-sig")
+            source = read_source(path, content, path.name)
             body = source.tree.body
         except (OSError, ValueError):
             source, body = Source(str(path), ""), []

@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from dprime import text, validate
+from dprime import bounded, text, validate
 from dprime.check.report import Finding, Report, Risk, RunRisks
 from dprime.check.rules.updates import LARGE_NORM
-from dprime.check.source import ZIP
+from dprime.check.source import LONGEST_NOTEBOOK, ZIP
 from dprime.check.states import (
     TAILS_UNKNOWN,
     certified,
@@ -228,7 +228,8 @@ def read_saved(path: Path, start: bytes) -> object:
     """The plain values of a file of torch.save or JSON."""
     if not start.startswith(ZIP):
         try:
-            return json.loads(path.read_text(encoding="utf-8-sig"))
+            content = bounded.read_bytes(path, LONGEST_NOTEBOOK, "give a shorter one")
+            return json.loads(content.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
             raise validate.invalid_input(
                 str(path), f"not ({error})", "JSON that can be read", "mend it"

@@ -18,6 +18,9 @@ ZIP = b"PK\x03\x04"
 """How a file of torch.save begins."""
 
 
+LONGEST_SCRIPT, LONGEST_NOTEBOOK = 1_000_000, 50_000_000
+"""Bytes; the tree of a script takes some 400 times as many. A notebook may have pictures."""
+
 IGNORE = re.compile(r"#\s*dprime:\s*ignore(?:\[([^\]]*)\])?")
 """`# dprime: ignore[DP101, DP703]` at the end of a line, or `# dprime: ignore` for all codes."""
 
@@ -106,10 +109,13 @@ def read_source(path: Path, text: str, within: str = "") -> Source:
             for number, cell in enumerate(cells, 1)
             if cell["cell_type"] == "code"
         ]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise validate.invalid_input(
             str(path), "not one", "a notebook with cells", "save it again with Jupyter"
         ) from None
+    if sum(len(code) for _, code in codes) > LONGEST_SCRIPT:
+        wanted = f"of at most {LONGEST_SCRIPT:,} characters in all"
+        raise validate.invalid_input(f"code in {path}", "longer", wanted, "give a shorter one")
     lines: list[str] = []
     starts, skipped = [], []
     for number, code in codes:

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from dprime import text, validate
+from dprime import bounded, text, validate
 from dprime.mechanisms import Mechanism, PoolSampled
 from dprime.membership.pool import Draw, Floats, check_distinct, check_probabilities, draw
 from dprime.membership.pool_forms import FORMS, PoolFile, open_pool
@@ -31,6 +31,7 @@ Content = str | Callable[[BinaryIO], object]
 """A text, or what writes to a file."""
 
 PUBLIC = "the public file"
+LONGEST_PUBLIC = 10_000_000  # bytes of a public file
 SEED_DIGITS = SEED_BITS // 4
 
 
@@ -68,8 +69,8 @@ class PoolFacts:
 def mechanism_of(path: str | Path, training: Mechanism) -> PoolSampled:
     """What was run, from the public file; the training's sampling rate is of the expected size."""
     try:
-        known = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        known = json.loads(bounded.read_bytes(Path(path), LONGEST_PUBLIC, ""))
+    except (ValueError, RecursionError):
         known = None
     if not isinstance(known, dict) or known.get("format") != FORMAT:
         wanted = f"a public file of dprime sample, such as train.csv{ENDING}"
@@ -184,10 +185,7 @@ def _new_paths(
 def _read_seed(path: Path) -> int:
     """The seed that is kept in a file; what the file holds is never shown."""
     wanted = f"a file of {SEED_DIGITS} hexadecimal digits"
-    try:
-        digits = path.read_bytes().strip()
-    except OSError as error:
-        digits, wanted = b"", f"a file that can be read ({error.strerror or error})"
+    digits = bounded.read_bytes(path, LONGEST_PUBLIC, "give the file that dprime made").strip()
     if not re.fullmatch(rb"[0-9a-fA-F]{%d}" % SEED_DIGITS, digits):
         remedy = "give the name of a file that is not there, and one is made"
         raise validate.invalid_value("seed_file", str(path), wanted, remedy)

@@ -132,6 +132,7 @@ def create(path: Path, about: Mapping[str, str], blocks: int) -> None:
         _check_free(path)  # again: now nobody else can make it
         try:
             remove(fresh)  # what a killed creation left
+            os.close(os.open(fresh, os.O_CREAT | os.O_EXCL, 0o600))  # it has a seed
             _write(fresh, about, blocks)
             fresh.replace(path)
         finally:
