@@ -1,9 +1,11 @@
 """Who is turned away, and what every answer tells the browser."""
 
+import asyncio
+
 import pytest
 
 from dprime.web.app import create_app
-from dprime.web.guard import COOKIE, LARGEST_BODY, checked_token, host_of
+from dprime.web.guard import AT_ONCE, COOKIE, LARGEST_BODY, Guard, checked_token, host_of
 
 TOKEN = "a-token-of-enough-letters_42"
 
@@ -54,6 +56,50 @@ def test_numbers_are_names_only_where_a_token_guards(guarded, caller):
     assert guarded.get("/api/options", host="192.168.1.7", headers=()).status == 401
     assert guarded.get("/api/options", host="evil.example", headers=shown).status == 421
     assert caller.get("/api/options", host="192.168.1.7:8765").status == 421
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_the_page_of_another_site_cannot_ask(caller, site):
+    for address in ("/api/options", "/api/risk?steps=10", "/static/page.js", "/"):
+        reply = caller.get(address, headers=[("sec-fetch-site", site), ("sec-fetch-mode", "cors")])
+        assert reply.status == 403
+    link = [("sec-fetch-site", site), ("sec-fetch-mode", "navigate")]
+    assert caller.get("/", headers=link).status == 200
+    assert caller.get("/api/options", headers=link).status == 403
+    assert caller.get("/api/options", headers=[("sec-fetch-site", "same-origin")]).status == 200
+
+
+def test_too_many_at_once_are_asked_to_come_again():
+    statuses = []
+
+    async def play():
+        go_on = asyncio.Event()
+
+        async def slow(scope, receive, send):
+            await go_on.wait()
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        async def receive():
+            return {"type": "http.request", "body": b""}
+
+        async def send(message):
+            if message["type"] == "http.response.start":
+                statuses.append((message["status"], dict(message["headers"]).get(b"retry-after")))
+
+        guard = Guard(slow, ["localhost"])
+        scope = {"type": "http", "path": "/", "method": "GET", "query_string": b"",
+                 "headers": [(b"host", b"localhost")]}  # fmt: skip
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_ONCE + 3):
+                group.create_task(guard(scope, receive, send))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            go_on.set()
+        await guard(scope, receive, send)  # there is room again
+
+    asyncio.run(play())
+    assert statuses[:3] == [(503, b"1")] * 3
+    assert statuses[3:] == [(200, None)] * (AT_ONCE + 1)
 
 
 WRONG = [

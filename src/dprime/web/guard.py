@@ -1,8 +1,10 @@
 """Who may ask, and what every answer says to the browser.
 
-    request ──► Host known? ──► body small? ──► token right? ──► app ──► answer with strict headers
+    request ──► a place free? ──► Host known? ──► from this page? ──► body small? ──► token right?
+            ──► app ──► answer with strict headers
 
-A foreign Host is refused because another site's name may point to this machine (DNS rebinding).
+A foreign Host is refused because another site's name may point to this machine (DNS rebinding), and
+what the page of another site asks for because it would cost time and memory here.
 """
 
 from __future__ import annotations
@@ -22,6 +24,9 @@ from dprime import validate
 
 LARGEST_BODY = 16 * 1024
 """Bytes; nothing here takes a body at all."""
+
+AT_ONCE = 100
+"""Requests that are answered at the same time; others are asked to come again."""
 
 COOKIE = "dprime_token"
 
@@ -83,6 +88,7 @@ class Guard:
         self.app = app
         self.hosts = frozenset(name.lower().strip("[]") for name in hosts)
         self.token = None if token is None else checked_token(token)
+        self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -90,9 +96,17 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        refused = await self._refusal(scope, receive)
-        answer = self.app if refused is None else refused
-        await answer(scope, _nothing_more, _with_headers(send))
+        if self._under_way >= AT_ONCE:
+            busy = refusal(503, "Too many requests at once: come again.", {"Retry-After": "1"})
+            await busy(scope, receive, _with_headers(send))
+            return
+        self._under_way += 1
+        try:
+            refused = await self._refusal(scope, receive)
+            answer = self.app if refused is None else refused
+            await answer(scope, _nothing_more, _with_headers(send))
+        finally:
+            self._under_way -= 1
 
     async def _refusal(self, scope: Scope, receive: Receive) -> Response | None:
         """Why a request is turned away, or None."""
@@ -100,13 +114,12 @@ class Guard:
         if not self._is_known(headers.getlist("host")):
             names = ", ".join(sorted(self.hosts))
             return refusal(421, f"Host must be a name of this explorer: ask for {names}.")
-        if await _is_too_large(headers, receive):
-            return refusal(413, f"The body must be at most {LARGEST_BODY:,} bytes: send none.")
-        if self.token is None:
-            return None
-        if scope["path"] == "/" and _tokens(scope["query_string"]):
+        foreign = _is_foreign(headers, scope["path"])
+        if foreign or await _is_too_large(headers, receive):
+            return refusal(403, FOREIGN) if foreign else refusal(413, TOO_LARGE)
+        if self.token is not None and scope["path"] == "/" and _tokens(scope["query_string"]):
             return self._let_in(scope["query_string"])
-        if self._shown(headers):
+        if self.token is None or self._shown(headers):
             return None
         return refusal(401, MISSING, {"WWW-Authenticate": "Bearer"})
 
@@ -140,6 +153,8 @@ class Guard:
         return any(_same(value, self.token) for value in _cookies(headers.getlist("cookie")))
 
 
+FOREIGN = "The page of another site cannot ask: open the explorer's own page."
+TOO_LARGE = f"The body must be at most {LARGEST_BODY:,} bytes: send none."
 MISSING = "The token is missing or wrong: open the address that dprime explore printed."
 
 
@@ -157,6 +172,12 @@ def refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -
     """One sentence as JSON."""
     body = json.dumps({"detail": sentence}, ensure_ascii=False)
     return Response(body, status, headers, "application/json")
+
+
+def _is_foreign(headers: Headers, path: str) -> bool:
+    """Whether a browser asks for the page of another site; a link to the page may be followed."""
+    linked = path == "/" and headers.get("sec-fetch-mode") == "navigate"
+    return headers.get("sec-fetch-site") in ("cross-site", "same-site") and not linked
 
 
 def _tokens(query: bytes) -> list[str]:
