@@ -160,7 +160,8 @@ def test_interrupted_it_says_how_to_go_on(call, monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-def test_ctrl_c_and_resume(call, tmp_path):
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_and_resume(call, tmp_path, which):
     """A signal in the middle of a run: the engine's threads end, and nothing finished is lost."""
     line = "audit --noise-multiplier 2 --max-records 40 --steps 60 --trials 10 --block 2 --seed 1"
     path, command = tmp_path / "a.run", [sys.executable, "-m", "dprime", *line.split()]
@@ -171,7 +172,7 @@ def test_ctrl_c_and_resume(call, tmp_path):
         if path.exists():
             with Run.open(path) as run:
                 done = run.done()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(which)
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (130, b"Stopped. Go on with: dprime resume a.run\n")
     with Run.open(path) as run:

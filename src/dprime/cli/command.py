@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -91,12 +93,17 @@ def note(words: str, given: Mapping[str, Any]) -> None:
 
 @contextmanager
 def interruptible(then: Callable[[], str]) -> Iterator[None]:
-    """Say what was kept where Ctrl-C ends the work."""
+    """Say what was kept where Ctrl-C, or the system's request to end, stops the work."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler) if main else None
     try:
         yield
     except KeyboardInterrupt:
         say(f"Stopped{then()}", error=True)
         raise typer.Exit(INTERRUPTED) from None
+    finally:
+        if main:
+            signal.signal(signal.SIGTERM, before)
 
 
 def how_to_resume(path: Path) -> str:
