@@ -147,6 +147,7 @@ def test_the_result(path, run):
 @pytest.mark.parametrize(
     ("kind", "config", "blocks", "message"),
     [
+        ("audit", {}, 1_000_001, "at most 1,000,000, but it is 1000001"),
         ("audit", {"a": {1, 2}}, 2, "made of JSON values, but it is not"),
         ("audit", {"seed": -1}, 2, "a whole number from 0 to 2.256 - 1"),
         ("audit", {}, 0, "at least 1, but it is 0"),
@@ -207,3 +208,19 @@ def test_without_a_path_the_run_is_gone_when_it_is_closed():
         run.finish(0, scores(0), seconds=1.0)
         folder = run.path.parent
     assert not folder.exists()
+
+
+def test_the_state_is_that_of_the_rows_while_blocks_end(path):
+    rng = np.random.default_rng(0)
+    with Run.create(path.with_name("many.run"), "audit", {"seed": 1}, blocks=30) as run:
+        with run.working():
+            for _ in range(60):
+                pending = run.pending()
+                block = int(rng.choice(pending))
+                if rng.random() < 0.4:
+                    run.fail(block, f"reason {rng.integers(5)}")
+                elif len(pending) > 1:
+                    run.finish(block, {"scores": np.zeros(3)}, seconds=0.1)
+                with Run.open(run.path, verify=False) as other:
+                    assert run.state() == other.state()
+        assert run.state().failed

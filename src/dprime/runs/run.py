@@ -38,6 +38,8 @@ KINDS = {
 }
 """What runs do, by their kind."""
 
+MOST_BLOCKS = 1_000_000
+
 NAMES_CODE = ("model", "trainer")
 """What of a configuration may name a function of the user's own."""
 
@@ -70,6 +72,7 @@ class Run:
         self._db = connection
         self._file = path.stat()
         self._lock: sqlite3.Connection | None = None
+        self._state: State | None = None  # known while the lock is held
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
@@ -92,7 +95,7 @@ class Run:
             "versions": json.dumps(versions()),
             "seed": "" if seed is None else str(seed),
             "created": run_file.now(),
-            "blocks": str(validate.whole("blocks", blocks, example=10)),
+            "blocks": str(_checked_blocks(blocks)),
         }
         if request is not None:
             about["request"] = json_text("request", request)
@@ -240,10 +243,16 @@ class Run:
         return self._blocks("state = 'done' ORDER BY number")
 
     def state(self) -> State:
+        """How far it is; while this process works on it, no block is counted twice."""
+        if self._state is not None:
+            return self._state
         last = "SELECT error FROM blocks WHERE state = 'failed' ORDER BY changed DESC, number DESC"
         counts = ", ".join(f"sum(state = '{word}')" for word in ("done", "failed", "pending"))
         query = f"SELECT count(*), {counts}, sum(trials), ({last} LIMIT 1) FROM blocks"
-        return State(*self._rows(query)[0])
+        found = State(*self._rows(query)[0])
+        if self._lock is not None:
+            self._state = found
+        return found
 
     def changed(self) -> datetime:
         query = "SELECT changed FROM blocks UNION SELECT changed FROM about"
@@ -287,28 +296,34 @@ class Run:
             (last,) = db.execute("SELECT coalesce(max(finished), 0) FROM blocks").fetchone()
             kept = {"finished": last + 1, "trials": trials, "layout": layout, "arrays": data}
             digest = run_file.digest(block, *kept.values())
-            self._end(block, "done", error=None, digest=digest, seconds=seconds, **kept)
+            was = self._end(block, "done", error=None, digest=digest, seconds=seconds, **kept)
             if worker:
                 before = self.workers().get(worker, Worker())
                 counts = before.blocks + 1, before.trials + trials, before.seconds + seconds
                 run_file.put(db, "workers", worker, *counts, run_file.now())
+        if self._state is not None:
+            self._state = self._state.after(was, "done", trials=trials)
 
     def fail(self, block: int, error: str, outcome: str = FAILED, worker: str = "") -> None:
         """Record how a try of a block ended, and why; the block stays to be tried again."""
         reason = error.encode(errors="replace").decode()
         with self._transaction() as db:
-            self._end(block, "failed", error=reason)
+            was = self._end(block, "failed", error=reason)
             run_file.add_event(db, block, outcome, reason, worker)
+        if self._state is not None:
+            self._state = self._state.after(was, "failed", error=reason)
 
-    def _end(self, block: int, state: str, **values: object) -> None:
-        """Change the row of a block whose try has ended; refuse one that is done."""
-        if self._tried(block)[0] == "done":
+    def _end(self, block: int, state: str, **values: object) -> str:
+        """Change the row of a block whose try has ended, and say what it was; not one done."""
+        before, _ = self._tried(block)
+        if before == "done":
             remedy = "leave it: a finished block is never replaced"
             raise validate.invalid_input(f"block {block}", "done", "not yet done", remedy)
         row = {"state": state, "changed": run_file.now(), **values}
         changes = ", ".join(f"{name} = ?" for name in row)
         query = f"UPDATE blocks SET attempts = attempts + 1, {changes} WHERE number = ?"
         self._db.execute(query, (*row.values(), block))
+        return before
 
     def events(self) -> list[Event]:
         """What went wrong on the way, the latest last; a block that failed may be done by now."""
@@ -412,7 +427,7 @@ class Run:
     def _release(self) -> None:
         if self._lock is not None:
             self._lock.close()
-            self._lock = None
+            self._lock = self._state = None
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         with explain_errors(self.path):
@@ -441,3 +456,11 @@ class Run:
             return dict(json.loads(text))
         except (ValueError, TypeError, RecursionError):
             raise run_file.damaged(self.path) from None
+
+
+def _checked_blocks(blocks: int) -> int:
+    """So many that each has its row; more are larger blocks."""
+    if validate.whole("blocks", blocks, example=10) > MOST_BLOCKS:
+        wanted, remedy = f"at most {MOST_BLOCKS:,}", "ask for fewer trials or larger blocks"
+        raise validate.invalid_value("blocks", blocks, wanted, remedy)
+    return blocks

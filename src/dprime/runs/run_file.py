@@ -158,7 +158,7 @@ def _write(path: Path, about: Mapping[str, str], blocks: int) -> None:
         for name, value in about.items():
             put(db, "about", name, value, changed=now())
         columns = "number, state, attempts, trials, changed"
-        rows = [(number, "pending", 0, 0, now()) for number in range(blocks)]
+        rows = ((number, "pending", 0, 0, now()) for number in range(blocks))
         db.executemany(f"INSERT INTO blocks ({columns}) VALUES (?, ?, ?, ?, ?)", rows)
         db.execute("COMMIT")
         db.execute("PRAGMA journal_mode = WAL")

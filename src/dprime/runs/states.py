@@ -24,6 +24,16 @@ class State:
     def complete(self) -> bool:
         return self.done == self.blocks
 
+    def after(
+        self, before: str, now: str, *, trials: int = 0, error: str | None = None
+    ) -> State | None:
+        """The state after a block changed; None where the rows must say which error is the last."""
+        if (before, now) == (FAILED, "done"):
+            return None
+        counts = vars(self) | {"total_trials": self.total_trials + trials}
+        counts |= {"last_error": error or self.last_error, before: counts[before] - 1}
+        return State(**counts | {now: counts[now] + 1})
+
 
 @dataclass(frozen=True)
 class Event:
