@@ -25,11 +25,11 @@ LIBRARIES = {
     "attack": {"torch"},
     "audit": {"torch"},
     "membership": {"torch", "pyarrow"},
-    "monitor": {"torch", "opacus", "lightning", "transformers"},
+    "monitor": {"torch", "opacus", "lightning", "transformers", "mlflow", "wandb"},
     "canaries": {"torch", "opacus"},
     "attributes": {"torch"},
     "check": {"torch"},
-    "show": {"vl_convert", "jinja2"},
+    "show": {"vl_convert", "jinja2", "huggingface_hub"},
     "web": {"anyio", "fastapi", "starlette", "uvicorn", "pydantic", "vl_convert"},
     "cli": {"typer", "rich"},
 }

@@ -28,6 +28,10 @@ def advantage(steps):
     return certified(DPSGD(1.0, RATE, steps)).curve().advantage()
 
 
+def about(*steps):
+    return pytest.approx([advantage(each) for each in steps])
+
+
 def watch(made):
     return Monitor(made.engine, **made.named(), conditions={"delta": 1e-3}, show=None)
 
@@ -69,8 +73,11 @@ class TestLightning:
         from dprime.monitor import LightningMonitor
 
         made = private()
-        trainer = self.fit(made, LightningMonitor(watch(made)), tmp_path, 1)
-        assert float(trainer.callback_metrics["privacy_advantage"]) == pytest.approx(advantage(6))
+        callback = LightningMonitor(watch(made))
+        trainer = self.fit(made, callback, tmp_path, 1)
+        logged = {name: float(each) for name, each in trainer.callback_metrics.items()}
+        assert logged == callback.monitor.numbers()
+        assert logged["privacy_advantage"] == pytest.approx(advantage(6))
         saved = trainer.checkpoint_callback.best_model_path
 
         again, callback = private(), LightningMonitor()
@@ -113,7 +120,9 @@ class WithLoss(nn.Module):
 
 
 class TestTrainer:
-    def train(self, made, monitor, folder, epochs, resumed=None, trial="", checkpoint=None):
+    def train(
+        self, made, monitor, folder, epochs, resumed=None, trial="", checkpoint=None, told=None
+    ):
         from transformers import Trainer, TrainerCallback, TrainingArguments
 
         from dprime.monitor import TrainerMonitor
@@ -129,18 +138,25 @@ class TestTrainer:
             def on_step_end(self, args, state, control, **_):
                 made.optimizer.zero_grad()
 
+            def on_log(self, args, state, control, logs, **_):
+                if told is not None:
+                    told.append({**logs, "step": state.global_step})
+
         schedule = torch.optim.lr_scheduler.LambdaLR(made.optimizer, lambda _: 1.0)
         options = TrainingArguments(
             output_dir=folder, num_train_epochs=epochs, report_to=[], use_cpu=True,
             save_strategy="epoch", disable_tqdm=True, max_grad_norm=0.0,
+            logging_strategy="epoch",
         )  # fmt: skip
+        log = None if told is None else lambda numbers: trainer.log(numbers)  # noqa: PLW0108
         trainer = Own(
             model=made.model, args=options, train_dataset=made.loader.dataset,
             optimizers=(made.optimizer, schedule),
-            callbacks=[TrainerMonitor(monitor, checkpoint), Clear()],
+            callbacks=[TrainerMonitor(monitor, checkpoint, log), Clear()],
         )  # fmt: skip
         trainer.train(resume_from_checkpoint=resumed)
-        return [log["privacy_advantage"] for log in trainer.state.log_history if len(log) == 3]
+        history = trainer.state.log_history
+        return [log["privacy_advantage"] for log in history if "privacy_advantage" in log]
 
     def made(self, private, noise=1.0):
         loader = DataLoader(Named(private.data()), batch_size=10)
@@ -148,12 +164,12 @@ class TestTrainer:
 
     def test_it_logs_and_goes_on_from_a_checkpoint(self, private, tmp_path):
         made = self.made(private)
-        assert self.train(made, watch(made), tmp_path, 1) == [advantage(6)]
+        assert self.train(made, watch(made), tmp_path, 1) == about(6)
 
         again = self.made(private)
         monitor = watch(again)
         logged = self.train(again, monitor, tmp_path, 2, resumed=True)
-        assert logged == [advantage(6), advantage(12)]
+        assert logged == about(6, 12)
         the_whole_history_counts(again, monitor)
         assert [(at.epoch, at.step) for at in monitor.history()] == [(1, 6), (2, 12)]
 
@@ -161,6 +177,15 @@ class TestTrainer:
         third = self.made(private)
         with pytest.raises(ValueError, match="the checkpoint must be one with the monitor's state"):
             self.train(third, watch(third), tmp_path, 3, resumed=True)
+
+    def test_the_trackers_of_the_trainer_have_the_numbers_too(self, private, tmp_path):
+        made, told = self.made(private), []
+        monitor = watch(made)
+        assert self.train(made, monitor, tmp_path, 2, told=told) == about(6, 12)
+        ours = [log for log in told if "privacy_epsilon" in log]
+        assert [(log["epoch"], log["step"]) for log in ours] == [(1.0, 6), (2.0, 12)]
+        assert ours[-1].items() >= monitor.numbers().items()
+        assert [log["step"] for log in told if "loss" in log] == [6, 12]  # it logs its own still
 
     def test_each_trial_of_a_search_has_its_own_state(self, private, tmp_path):
         for trial in ("run-0", "run-1"):
@@ -175,7 +200,7 @@ class TestTrainer:
         again = self.made(private)
         monitor, saved = watch(again), str(tmp_path / "run-1" / "checkpoint-6")
         logged = self.train(again, monitor, tmp_path, 2, resumed=saved, trial="run-1")
-        assert logged == [advantage(6), advantage(12)]
+        assert logged == about(6, 12)
         the_whole_history_counts(again, monitor)
 
     def test_the_state_of_another_training_is_refused(self, private, tmp_path):

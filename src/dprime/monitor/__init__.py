@@ -9,6 +9,7 @@ from dprime._lazy import lazy
 from dprime.monitor.ledger import Accumulated, EmptyBatches, Ledger, NoGuarantee, StepRecord
 from dprime.monitor.public import PublicConstants
 from dprime.monitor.tails import NoiseTails
+from dprime.monitor.trackers import to_mlflow, to_tensorboard, to_wandb
 
 if TYPE_CHECKING:
     from dprime.monitor.checks import PrivacyWarning
@@ -49,4 +50,7 @@ __all__ = [
     "StepRecord",
     "TrainerMonitor",
     "Watcher",
+    "to_mlflow",
+    "to_tensorboard",
+    "to_wandb",
 ]

@@ -75,7 +75,7 @@ def public_constants(given: object, training: OpacusTraining) -> PublicConstants
     return given
 
 
-def all_of(kind: type, name: str, given: Any, requirement: str, remedy: str) -> tuple[Any, ...]:
+def all_of(kind: Any, name: str, given: Any, requirement: str, remedy: str) -> tuple[Any, ...]:
     """A sequence of objects of a kind, made objects and not classes."""
     if isinstance(given, Sequence) and all(isinstance(one, kind) for one in given):
         return tuple(given)

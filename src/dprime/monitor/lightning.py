@@ -15,7 +15,7 @@ except ImportError as error:
 
 
 class LightningMonitor(Callback):
-    """Logs the metric at each epoch, and keeps what was spent in the checkpoints.
+    """Logs the metric and ε at each epoch, and keeps what was spent in the checkpoints.
 
     That is the monitor's state and the history of Opacus' accountant: a training that goes on from
     a checkpoint has both, and `get_epsilon` is that of all its steps.
@@ -54,8 +54,7 @@ class LightningMonitor(Callback):
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Log what was spent until now."""
         assert self.monitor is not None
-        answer = self.monitor.answer()
-        pl_module.log(f"privacy_{answer.name}", answer.value)
+        pl_module.log_dict(self.monitor.numbers())
 
     def state_dict(self) -> dict[str, Any]:
         """The monitor's, and the accountant's."""

@@ -25,6 +25,7 @@ from dprime.monitor.public import PublicConstants
 from dprime.monitor.reader import StepReader
 from dprime.monitor.state import STATE_VERSION, refuse_other
 from dprime.monitor.tails import NoiseEnds, with_tails
+from dprime.monitor.trackers import Tracker, single_precision
 from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import NotCertifiableError
 
@@ -71,6 +72,8 @@ class Monitor:
             "secret_success" where the conditions have a `max_prior`.
         every: "epoch", or None for no lines.
         show: called with each line; None for no lines.
+        trackers: called with the monitor at the end of each epoch, and when it is detached after
+            further steps: `to_tensorboard(writer)`, `to_mlflow()`, `to_wandb()`, or your own.
         besides: mechanisms that read the same data too, such as the cost of a clipping norm
             (`ClipNorm.cost`).
         public: rate, divisor and number of steps, where they are public constants; they are
@@ -96,6 +99,7 @@ class Monitor:
         metric: str = "advantage",
         every: Literal["epoch"] | None = "epoch",
         show: Callable[[str], object] | None = to_stderr,
+        trackers: Sequence[Tracker] = (),
         besides: Sequence[Mechanism] = (),
         public: PublicConstants | None = None,
         ideal_noise: bool = False,
@@ -114,6 +118,10 @@ class Monitor:
         names = [reading.name for reading in self.readings]
         self.metric = validate.one_of("metric", metric, names)
         self._show = arguments.sink_of(show) if arguments.lines_wanted(every) else None
+        self._trackers = arguments.all_of(
+            Callable, "trackers", trackers, "a list of functions",
+            "give for example trackers=[to_mlflow()]",
+        )  # fmt: skip
         self.besides = arguments.all_of(
             Mechanism, "besides", besides, "a list of mechanisms",
             "give for example besides=[clip_norm.cost]",
@@ -123,6 +131,7 @@ class Monitor:
         self._progress = Progress(
             self.training, Plan(epochs, steps), self.adjacency, self._delta, self._at_epoch
         )
+        self._tracked = self.ledger.steps
         self._reader = StepReader(self.training, self.adjacency, self.public)
         self._reader.follow(self.ledger)
         self._probe = OptimizerProbe(
@@ -190,6 +199,16 @@ class Monitor:
         """The metric that is shown at each epoch, of what was spent until now."""
         return self._answer(self.curve())
 
+    def numbers(self) -> dict[str, float]:
+        """What trackers log: the metric that is shown, ε, and the number of warnings.
+
+        Rounded to the safe side of single precision, which trackers keep.
+        """
+        curve = self.curve()
+        names = dict.fromkeys([self.metric, "epsilon"])
+        shown = {f"privacy_{name}": single_precision(self._answer(curve, name)) for name in names}
+        return {**shown, "privacy_warnings": len(self.warnings)}
+
     def history(self) -> list[AtEpoch]:
         """The metric at the end of each epoch so far, with the epoch's number and its last step."""
         return [
@@ -256,9 +275,9 @@ class Monitor:
         """A notebook shows what print shows."""
         printer.text(repr(self) if cycle else str(self))
 
-    def _answer(self, curve: TradeOff) -> MetricValue:
-        answers = risk_profile(curve, self.readings)
-        return next(answer for answer in answers if answer.name == self.metric)
+    def _answer(self, curve: TradeOff, name: str = "") -> MetricValue:
+        """The shown metric, or another one."""
+        return next(each.of(curve) for each in self.readings if each.name == (name or self.metric))
 
     @property
     def _delta(self) -> float:
@@ -285,6 +304,14 @@ class Monitor:
     def _at_epoch(self) -> None:
         if self._show is not None:
             self._show(self.line())
+        self._track()
+
+    def _track(self) -> None:
+        """Give the trackers what was spent since they were called."""
+        if self.ledger.steps != self._tracked:
+            self._tracked = self.ledger.steps
+            for tracker in self._trackers:
+                tracker(self)
 
     # Checkpoints
 
@@ -317,6 +344,7 @@ class Monitor:
         """
         refuse_other(state, self.state_dict())
         self._progress.replace_ledger(Ledger.from_state(state["ledger"]))
+        self._tracked = self.ledger.steps
         self._noise_ends = self._noise_ends.worst(state.get("noise"))
         self._reader.follow(self.ledger)
         self._progress.epochs.load_state_dict(state)
@@ -340,6 +368,7 @@ class Monitor:
         vars(self.training.optimizer).pop(LEFT, None)
         if reason := next(reasons, ""):
             setattr(self.training.optimizer, LEFT, reason)
+        self._track()
 
     def __enter__(self) -> Self:
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -38,7 +38,7 @@ DEPTHS = ("", "*", "*/*")
 
 
 class TrainerMonitor(TrainerCallback):
-    """Logs the metric at each epoch, and keeps what was spent in the checkpoints.
+    """Logs the metric and ε at each epoch, and keeps what was spent in the checkpoints.
 
     That is the monitor's state and the history of Opacus' accountant: a training that goes on from
     a checkpoint has both, and `get_epsilon` is that of all its steps. A random number in both
@@ -51,11 +51,20 @@ class TrainerMonitor(TrainerCallback):
         monitor: attached to what `make_private` returned.
         checkpoint: the folder that the training is resumed from, where it is not in the output
             folder.
+        log: takes the numbers of an epoch to the trackers that the Trainer reports to:
+            `lambda numbers: trainer.log(numbers)`. Without it they are in the Trainer's history
+            alone, because a callback is not told of the trackers.
 
     """
 
-    def __init__(self, monitor: Monitor, checkpoint: str | os.PathLike[str] | None = None) -> None:
+    def __init__(
+        self,
+        monitor: Monitor,
+        checkpoint: str | os.PathLike[str] | None = None,
+        log: Callable[[dict[str, float]], object] | None = None,
+    ) -> None:
         self.monitor = monitor
+        self.log = log
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
 
     def on_train_begin(
@@ -71,9 +80,14 @@ class TrainerMonitor(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Put what was spent until now into the log."""
-        answer = self.monitor.answer()
-        where = {"epoch": state.epoch, "step": state.global_step}
-        state.log_history.append({**where, f"privacy_{answer.name}": answer.value})
+        numbers = self.monitor.numbers()
+        if self.log is None:
+            where = {"epoch": state.epoch, "step": state.global_step}
+            state.log_history.append({**where, **numbers})
+            return
+        due = control.should_log  # the Trainer's own numbers of the epoch come next
+        self.log(numbers)
+        control.should_log = due
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
