@@ -251,10 +251,20 @@ class Monitor:
             self.adjacency,
             self.risk(),
             self.forecast() if self.plan.known and not self._past_the_end() else None,
-            [*self.warnings, *([] if self._detached or self._probe.as_left() else [checks.NOW])],
+            self._warned(),
             findings,
             ideal_noise=self._noise_ends.ideal,
         )
+
+    def notes(self) -> list[str]:
+        """What was run, what the numbers rest on, and the warnings: to be said with the numbers."""
+        mechanism, ideal = self.mechanism(), self._noise_ends.ideal
+        rests_on = summary.rests_on(mechanism, self.adjacency, ideal)
+        return ["; ".join(summary.described(mechanism, self.adjacency)), *rests_on, *self._warned()]
+
+    def _warned(self) -> list[str]:
+        left = self._detached or self._probe.as_left()
+        return self.warnings + ([] if left else [checks.NOW])
 
     def __str__(self) -> str:
         """The numbers and warnings, without a look at what watchers found."""
