@@ -134,8 +134,8 @@ def test_a_monitor(private, noise):
 
 test_refused = refuses({
     "the model card be one with": lambda: model_card(TRAINING, f"# Beds\n{BEGIN}\n"),
-    "the model card be one with one": lambda: model_card(TRAINING, f"{END}{BEGIN}"),
-    "the model card be one with one <": lambda: model_card(TRAINING, f"{BEGIN}{BEGIN}{END}"),
+    "the model card be one with o": lambda: model_card(TRAINING, f"{END}{BEGIN}"),
+    "the model card be one with one": lambda: model_card(TRAINING, f"{BEGIN}{BEGIN}{END}"),
     "the model card be readable": lambda: model_card(TRAINING, "---\na: [\n---\n"),
     "the model card be read": lambda: model_card(TRAINING, "---\n- a\n---\n"),
     "delta be given for a mechanism": lambda: model_card(record("stands"), delta=1e-6),

@@ -125,10 +125,9 @@ class Monitor:
         self.metric = validate.one_of("metric", metric, names)
         self.plan = Plan(epochs, steps)
         self._show = arguments.sink_of(show) if arguments.lines_wanted(every) else None
-        self._trackers = arguments.all_of(
-            Callable, "trackers", trackers, "a list of functions",
-            "give for example trackers=[to_mlflow()]",
-        )  # fmt: skip
+        remedy = "give for example trackers=[to_mlflow()]"
+        wanted = "a list of functions"
+        self._trackers = arguments.all_of(Callable, "trackers", trackers, wanted, remedy)
         self.besides = arguments.all_of(
             Mechanism, "besides", besides, "a list of mechanisms",
             "give for example besides=[clip_norm.cost]",
@@ -197,10 +196,7 @@ class Monitor:
         return self._answer(self.curve())
 
     def numbers(self) -> dict[str, float]:
-        """What trackers log: the metric that is shown, ε, and the number of warnings.
-
-        Rounded to the safe side of single precision, which trackers keep.
-        """
+        """What trackers log, rounded safely: the shown metric, ε, and the number of warnings."""
         curve = self.curve()
         names = dict.fromkeys([self.metric, "epsilon"])
         shown = {f"privacy_{name}": single_precision(self._answer(curve, name)) for name in names}

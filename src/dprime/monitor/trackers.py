@@ -61,7 +61,7 @@ def to_wandb(run: Any = None) -> Tracker:
     import wandb  # noqa: PLC0415  it is no dependency
 
     def track(monitor: Monitor) -> None:
-        active = run or wandb
+        active = wandb if run is None else run
         active.define_metric("privacy_*", step_metric="privacy_step")
         active.log({**monitor.numbers(), "privacy_step": monitor.ledger.steps})
         active.summary["privacy_report"] = str(monitor)

@@ -54,14 +54,11 @@ class _Told(NamedTuple):
 
     def numbers(self) -> dict[str, float]:
         """ε with its δ, where it has a limit, and the advantage; rounded up."""
-        found = {each.name: each for each in self.answers if math.isfinite(each.value)}
-        kept = {name: found[name] for name in ("epsilon", "advantage") if name in found}
-        shown = {name: float(text.round_up(each.value)) for name, each in kept.items()}
-        return (
-            {}
-            if self.void
-            else shown | dict(found["epsilon"].conditions if "epsilon" in found else {})
-        )
+        shown: dict[str, float] = {}
+        for each in () if self.void else self.answers:
+            if each.name in ("advantage", "epsilon") and math.isfinite(each.value):
+                shown |= {each.name: float(text.round_up(each.value)), **each.conditions}
+        return shown
 
 
 def _told(subject: Subject, how: dict[str, Any]) -> _Told:
@@ -108,10 +105,8 @@ def model_card(subject: Subject, card: str = "", **how: Any) -> str:
     try:
         made = ModelCard(card if card.lstrip().startswith("---") else f"---\n{{}}\n---\n{card}")
     except Exception as error:  # of its YAML parser, too
-        shown = f"one whose metadata cannot be read ({type(error).__name__})"
-        raise validate.invalid_input(
-            "the model card", shown, "readable", "mend them by hand"
-        ) from error
+        shown, remedy = f"unreadable ({type(error).__name__})", "mend its metadata"
+        raise validate.invalid_input("the model card", shown, "readable", remedy) from error
     told = _told(subject, how)
     about = {"mechanism": told.described, "adjacency": told.adjacency, **told.numbers()}
     if told.void:
@@ -133,10 +128,8 @@ def _replaced(body: str, section: str) -> str:
     if BEGIN not in body and END not in body:
         before, after = f"{body.rstrip()}\n\n" if body.strip() else "", "\n"
     elif not end or BEGIN in rest or END in before + after:
-        wanted = f"one with one {BEGIN} and one {END} after it, or with neither"
-        raise validate.invalid_input(
-            "the model card", "one with others", wanted, "mend them by hand"
-        )
+        wanted, remedy = f"one with one {BEGIN} before one {END}, or neither", "mend them"
+        raise validate.invalid_input("the model card", "one with others", wanted, remedy)
     return f"{before}{BEGIN}\n{section}\n{END}{after}"
 
 
@@ -174,19 +167,17 @@ def registry_entry(subject: Subject, **how: Any) -> str:
     trained = isinstance(subject, DPSGD) or not isinstance(subject, Mechanism)
     product = {"data_product_type": "Machine learning model" if trained else ""}
     size = {"unprotected_quantities": "The number of records."}
+    public = {} if told.adjacency == "add-remove" else size
     shown = "; ".join(f"{each.title}: {each.shown()}" for each in told.answers)
     numbers = {name: each for name, each in told.numbers().items() if name != "advantage"}
     tested = {"justification": subject.sentence} if isinstance(subject, AuditRecord) else {}
     parts = {
         "basic": {**dict.fromkeys(BASIC, ""), "data_curators": [""], **product},
-        "dp_variant": {
-            "variant_name": "Approximate DP",
-            **({} if told.adjacency == "add-remove" else size),
-        },
+        "dp_variant": {"variant_name": "Approximate DP", **public},
         "privacy_loss": {
             "privacy_unit": "One record",
             "privacy_unit_details": f"One record is {text.CHANGES[told.adjacency]}.",
-            **({"privacy_parameters": numbers} if "epsilon" in numbers else {}),
+            **({"privacy_parameters": numbers} if numbers else {}),
             "privacy_parameters_details": f"By dprime {dprime.__version__}: {shown}",
         },
         "implementation": {"mechanisms": " ".join([f"{told.described}.", *told.notes]), **tested},
