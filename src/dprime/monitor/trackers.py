@@ -22,7 +22,7 @@ Tracker = Callable[["Monitor"], object]
 
 
 def single_precision(answer: MetricValue) -> float:
-    """The next float32 on the safe side: trackers keep no more digits, and round to the nearest."""
+    """The next float32 on the safe side: TensorBoard keeps no more digits."""
     value = np.float32(answer.value)
     rises = METRICS[answer.name].rises
     if float(value) < answer.value if rises else float(value) > answer.value:

@@ -115,7 +115,7 @@ def model_card(subject: Subject, card: str = "", **how: Any) -> str:
         about |= {"audit": subject.verdict.outcome, "adversary": subject.adversary}
     section = card_markdown(subject) if isinstance(subject, AuditRecord) else _section(told)
     made.text = _replaced(made.text, section.strip())
-    others = [tag for tag in made.data.get("tags", []) if tag != TAG]
+    others = [tag for tag in made.data.get("tags") or [] if tag != TAG]
     made.data["tags"] = (others if told.void else [*others, TAG]) or None
     made.data["differential_privacy"] = about
     return str(made)
