@@ -11,7 +11,7 @@ import pytest
 from audited import run
 from commands import refused
 from dprime.audit import record_of
-from dprime.show import SCHEMA, card, charts_of, pdf, report_html, words
+from dprime.show import SCHEMA, card, charts_of, model_card, pdf, registry_entry, report_html, words
 from dprime.show.compared import compared
 
 needs_chromium = pytest.mark.skipif(
@@ -86,6 +86,21 @@ def test_a_card_in_markdown(report, here):
     assert (here / "MODEL.md").read_text(encoding="utf-8").startswith("## Privacy\n")
 
 
+def test_where_others_look(report, here):
+    (here / "README.md").write_text("# Beds\n", encoding="utf-8")
+    asked = ("stands.run", "--model-card", "README.md")
+    assert report(*asked, "--registry", "beds.yaml").out.count("Written: ") == 3
+    record = record_of(here / "stands.run")
+    written = (here / "README.md").read_text(encoding="utf-8")
+    assert written == model_card(record, "# Beds\n")
+    assert (here / "beds.yaml").read_text(encoding="utf-8") == registry_entry(record)
+    assert report(*asked).code == 0
+    assert (here / "README.md").read_text(encoding="utf-8") == written
+    (here / "stands.html").unlink()
+    refused(report(*asked, "--registry", "beds.yaml"), "--registry must be a new file, but it is")
+    assert names(here) == {"README.md", "beds.yaml"}
+
+
 @needs_chromium
 @pytest.mark.parametrize(
     ("given", "expected"),
@@ -127,6 +142,8 @@ REFUSED = {
     "--format png": "format must be given with a folder for the charts",
     "--charts c --format gif": "format must be one of svg, png",
     "--pdf stands.run": "--pdf must be a file that ends in .pdf",
+    "--model-card card.json": "model-card must be a file that ends in .md",
+    "--registry beds.json": "registry must be a file that ends in .yaml",
     "--charts stands.run/c": "charts must be a place to write to",
     "BROKEN": "run must be a run against the claim of",
 }

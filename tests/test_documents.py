@@ -8,6 +8,7 @@ import re
 import runpy
 import shlex
 from contextlib import redirect_stdout
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 
@@ -18,12 +19,14 @@ from dprime.show.charts import CHARTS
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 INCLUDED = re.compile(r"^# include (\S+)$", re.MULTILINE)
+NEEDING = re.compile(r"^<!-- needs (\w+) -->\n```.*?^```\n", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def text_of(path):
-    """Of a page, with the files that it includes."""
-    return INCLUDED.sub(lambda found: (ROOT / found[1]).read_text(), path.read_text())
+    """Of a page, with the files that it includes, without blocks whose library is missing."""
+    text = NEEDING.sub(lambda found: found[0] if find_spec(found[1]) else "", path.read_text())
+    return INCLUDED.sub(lambda found: (ROOT / found[1]).read_text(), text)
 
 
 def page_name(path):
@@ -36,6 +39,7 @@ run_pages = pytest.mark.parametrize("path", [PAGES[0], *SLOW], ids=page_name)
 
 
 @run_pages
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:(sqlalchemy|alembic|mlflow|wandb)")
 def test_python_blocks_run_in_order(path):
     shared, printed = {"__name__": "document"}, None
     for language, body in BLOCK.findall(text_of(path)):

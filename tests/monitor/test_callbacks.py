@@ -120,9 +120,7 @@ class WithLoss(nn.Module):
 
 
 class TestTrainer:
-    def train(
-        self, made, monitor, folder, epochs, resumed=None, trial="", checkpoint=None, told=None
-    ):
+    def train(self, made, monitor, folder, epochs, resumed=None, trial="", checkpoint=None):
         from transformers import Trainer, TrainerCallback, TrainingArguments
 
         from dprime.monitor import TrainerMonitor
@@ -138,21 +136,15 @@ class TestTrainer:
             def on_step_end(self, args, state, control, **_):
                 made.optimizer.zero_grad()
 
-            def on_log(self, args, state, control, logs, **_):
-                if told is not None:
-                    told.append({**logs, "step": state.global_step})
-
         schedule = torch.optim.lr_scheduler.LambdaLR(made.optimizer, lambda _: 1.0)
         options = TrainingArguments(
             output_dir=folder, num_train_epochs=epochs, report_to=[], use_cpu=True,
             save_strategy="epoch", disable_tqdm=True, max_grad_norm=0.0,
-            logging_strategy="epoch",
         )  # fmt: skip
-        log = None if told is None else lambda numbers: trainer.log(numbers)  # noqa: PLW0108
         trainer = Own(
             model=made.model, args=options, train_dataset=made.loader.dataset,
             optimizers=(made.optimizer, schedule),
-            callbacks=[TrainerMonitor(monitor, checkpoint, log), Clear()],
+            callbacks=[TrainerMonitor(monitor, checkpoint), Clear()],
         )  # fmt: skip
         trainer.train(resume_from_checkpoint=resumed)
         history = trainer.state.log_history
@@ -177,15 +169,6 @@ class TestTrainer:
         third = self.made(private)
         with pytest.raises(ValueError, match="the checkpoint must be one with the monitor's state"):
             self.train(third, watch(third), tmp_path, 3, resumed=True)
-
-    def test_the_trackers_of_the_trainer_have_the_numbers_too(self, private, tmp_path):
-        made, told = self.made(private), []
-        monitor = watch(made)
-        assert self.train(made, monitor, tmp_path, 2, told=told) == about(6, 12)
-        ours = [log for log in told if "privacy_epsilon" in log]
-        assert [(log["epoch"], log["step"]) for log in ours] == [(1.0, 6), (2.0, 12)]
-        assert ours[-1].items() >= monitor.numbers().items()
-        assert [log["step"] for log in told if "loss" in log] == [6, 12]  # it logs its own still
 
     def test_each_trial_of_a_search_has_its_own_state(self, private, tmp_path):
         for trial in ("run-0", "run-1"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ from dprime import validate
 from dprime.curve import DRAWN, TradeOff
 from dprime.guarantees import EpsilonDelta
 from dprime.halves import LARGEST_EXPONENT
-from dprime.mechanisms import DPSGD, Mechanism
+from dprime.mechanisms import DPSGD, Composition, Mechanism
 from dprime.metrics import MetricValue, Reading
 from dprime.registry import METRICS
 from dprime.text import round_up
@@ -38,6 +38,9 @@ class Claim:
     @property
     def described(self) -> str:
         made = self.mechanism
+        if isinstance(made, Composition):
+            parts = (replace(self, mechanism=part) for part in made.mechanisms)
+            return "; ".join(part.described for part in parts)
         if isinstance(made, EpsilonDelta):
             return f"(ε, δ)-differential privacy with ε = {made.epsilon:g}, δ = {made.delta:g}"
         if not isinstance(made, DPSGD):

@@ -39,6 +39,8 @@ WRITTEN = (
     options.CHARTS,
     options.FORMAT,
     options.CARD,
+    options.MODEL_CARD,
+    options.REGISTRY,
 )
 
 
@@ -66,6 +68,7 @@ def report(
     from dprime.show.report import drawings_of  # noqa: PLC0415  it draws
 
     record = compared(record_of(run), [record_of(other) for other in others or ()])
+    exported = _exported(record, asked)
     drawings = drawings_of(record)
     written = [_page(page, record, drawings)]
     if "charts" in asked:
@@ -74,12 +77,32 @@ def report(
         written.append(_card(asked["card"], record))
     if "pdf" in asked:
         written.append(_pdf(page, asked["pdf"]))
+    for name, made in exported.items():
+        written.append(
+            _write(name, asked[name], partial(Path.write_text, data=made, encoding="utf-8"))
+        )
     if "json" in given:
         show(card_of(record), given)
         return
     say(headline(record), "bold")
     for place in written:
         say(f"Written: {place}")
+
+
+def _exported(record: AuditRecord, asked: Mapping[str, Any]) -> dict[str, str]:
+    """What is exported, by the option that asks for it."""
+    from dprime.show.exports import model_card, registry_entry  # noqa: PLC0415  seldom asked for
+
+    made = {}
+    if card := asked.get("model_card"):
+        _check_ending("model_card", card, (".md",))
+        made["model_card"] = model_card(record, card.read_text("utf-8") if card.exists() else "")
+    if entry := asked.get("registry"):
+        _check_ending("registry", entry, (".yaml",))
+        if entry.exists():  # somebody has filled it in by now
+            raise validate.invalid_value("registry", str(entry), "a new file", "give another name")
+        made["registry"] = registry_entry(record)
+    return made
 
 
 def _check_ending(name: str, path: Path, endings: Sequence[str]) -> None:

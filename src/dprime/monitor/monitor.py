@@ -118,10 +118,9 @@ class Monitor:
         names = [reading.name for reading in self.readings]
         self.metric = validate.one_of("metric", metric, names)
         self._show = arguments.sink_of(show) if arguments.lines_wanted(every) else None
-        self._trackers = arguments.all_of(
-            Callable, "trackers", trackers, "a list of functions",
-            "give for example trackers=[to_mlflow()]",
-        )  # fmt: skip
+        remedy = "give for example trackers=[to_mlflow()]"
+        wanted = "a list of functions"
+        self._trackers = arguments.all_of(Callable, "trackers", trackers, wanted, remedy)
         self.besides = arguments.all_of(
             Mechanism, "besides", besides, "a list of mechanisms",
             "give for example besides=[clip_norm.cost]",
@@ -200,10 +199,7 @@ class Monitor:
         return self._answer(self.curve())
 
     def numbers(self) -> dict[str, float]:
-        """What trackers log: the metric that is shown, ε, and the number of warnings.
-
-        Rounded to the safe side of single precision, which trackers keep.
-        """
+        """What trackers log, rounded safely: the shown metric, ε, and the number of warnings."""
         curve = self.curve()
         names = dict.fromkeys([self.metric, "epsilon"])
         shown = {f"privacy_{name}": single_precision(self._answer(curve, name)) for name in names}
@@ -258,10 +254,20 @@ class Monitor:
             self.adjacency,
             self.risk(),
             self.forecast() if self.plan.known and not self._progress.past_the_end() else None,
-            [*self.warnings, *([] if self._detached or self._probe.as_left() else [checks.NOW])],
+            self._warned(),
             findings,
             ideal_noise=self._noise_ends.ideal,
         )
+
+    def notes(self) -> list[str]:
+        """What was run, what the numbers rest on, and the warnings: to be said with the numbers."""
+        mechanism, ideal = self.mechanism(), self._noise_ends.ideal
+        rests_on = summary.rests_on(mechanism, self.adjacency, ideal)
+        return ["; ".join(summary.described(mechanism, self.adjacency)), *rests_on, *self._warned()]
+
+    def _warned(self) -> list[str]:
+        left = self._detached or self._probe.as_left()
+        return self.warnings + ([] if left else [checks.NOW])
 
     def __str__(self) -> str:
         """The numbers and warnings, without a look at what watchers found."""

@@ -74,12 +74,8 @@ def report(
     ideal_noise: bool = False,
 ) -> str:
     """The table, the warnings, and what the watchers found."""
-    lines = [f"Privacy of this training ({where})", *_described(mechanism, adjacency), ""]
-    lines += _table(spent, forecast)
-    if isinstance(mechanism, NoGuarantee):
-        lines.append(f"Not private: {mechanism.reason}.")
-    else:
-        lines += [text.certified(adjacency), *_rests_on(mechanism, adjacency, ideal_noise)]
+    lines = [f"Privacy of this training ({where})", *described(mechanism, adjacency), ""]
+    lines += [*_table(spent, forecast), *rests_on(mechanism, adjacency, ideal_noise)]
     listed = list(warnings)
     if listed:
         lines += ["", "Warnings:", *(f"- {sentence}" for sentence in listed)]
@@ -88,14 +84,16 @@ def report(
     return "\n".join(lines)
 
 
-def _rests_on(mechanism: Mechanism | None, adjacency: str, ideal_noise: bool) -> list[str]:
-    """What was seen, what was not, and what the noise is."""
+def rests_on(mechanism: Mechanism | None, adjacency: str, ideal_noise: bool) -> list[str]:
+    """What is certified; what was seen, what was not, and what the noise is."""
+    if isinstance(mechanism, NoGuarantee):
+        return [f"Not private: {mechanism.reason}."]
     if mechanism is None:
-        return []
+        return [text.certified(adjacency)]
     tails = (part for part in _parts(mechanism) if isinstance(part, NoiseTails))
     untold = text.IDEAL_NOISE if ideal_noise else text.SECURE_NOISE
     noise = [_plain(part, adjacency) for part in tails] or [untold]
-    return [text.SEEN, text.UNSEEN, *noise]
+    return [text.certified(adjacency), text.SEEN, text.UNSEEN, *noise]
 
 
 def _plain(tails: NoiseTails, adjacency: str) -> str:
@@ -106,7 +104,8 @@ def _parts(mechanism: Mechanism) -> tuple[Mechanism, ...]:
     return mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
 
 
-def _described(mechanism: Mechanism | None, adjacency: str) -> list[str]:
+def described(mechanism: Mechanism | None, adjacency: str) -> list[str]:
+    """Each part of what was run, in a line."""
     if mechanism is None:
         return ["Nothing was spent yet."]
     parts = [part for part in _parts(mechanism) if not isinstance(part, NoiseTails)]

@@ -1,9 +1,7 @@
 """The monitor's numbers in a tracker of experiments: TensorBoard, MLflow, Weights & Biases.
 
-    Monitor ──► Tracker: `numbers()` as curves over the steps, `str(monitor)` as the latest text
-
-A tracker is a function of the monitor, which calls it at the end of each epoch. ε without a limit
-is logged as infinity.
+A tracker is a function that the monitor calls with itself at the end of each epoch. It logs the
+numbers over the steps, and the report as text. An ε without a limit is infinity.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprime import validate
 from dprime.metrics import MetricValue
 from dprime.registry import METRICS
 
@@ -25,12 +22,7 @@ Tracker = Callable[["Monitor"], object]
 
 
 def single_precision(answer: MetricValue) -> float:
-    """The next float32 on the safe side: trackers keep no more digits, and round to the nearest.
-
-    >>> answer = MetricValue("epsilon", "ε", 0.1 + 1e-9, "certified", {"delta": 1e-5}, "")
-    >>> answer.value < single_precision(answer) < answer.value + 1e-8
-    True
-    """
+    """The next float32 on the safe side: TensorBoard keeps no more digits."""
     value = np.float32(answer.value)
     rises = METRICS[answer.name].rises
     if float(value) < answer.value if rises else float(value) > answer.value:
@@ -39,12 +31,7 @@ def single_precision(answer: MetricValue) -> float:
 
 
 def to_tensorboard(writer: Any) -> Tracker:
-    """Scalars and the report for TensorBoard.
-
-    Args:
-        writer: a `torch.utils.tensorboard.SummaryWriter`.
-
-    """
+    """Scalars and the report for a `torch.utils.tensorboard.SummaryWriter`."""
 
     def track(monitor: Monitor) -> None:
         for name, value in monitor.numbers().items():
@@ -56,12 +43,7 @@ def to_tensorboard(writer: Any) -> Tracker:
 
 
 def to_mlflow(run_id: str | None = None) -> Tracker:
-    """Metrics, and the report as the artifact `privacy_report.txt`, for MLflow.
-
-    Args:
-        run_id: of the run; the active one if not given.
-
-    """
+    """Metrics, and the artifact `privacy_report.txt`, of the active run or another one."""
     import mlflow  # noqa: PLC0415  it is no dependency
 
     def track(monitor: Monitor) -> None:
@@ -72,21 +54,14 @@ def to_mlflow(run_id: str | None = None) -> Tracker:
 
 
 def to_wandb(run: Any = None) -> Tracker:
-    """Metrics over `privacy_step`, and the report in the summary, for Weights & Biases.
+    """Metrics over `privacy_step`, and the report in the summary, of the active run or another one.
 
-    Steps of the run itself count whatever else is logged, and may not go back.
-
-    Args:
-        run: from `wandb.init`; the one that is active at the end of the first epoch if not given.
-
+    The run's own steps count whatever is logged, and may not go back.
     """
     import wandb  # noqa: PLC0415  it is no dependency
 
     def track(monitor: Monitor) -> None:
-        active = run or wandb.run
-        if active is None:
-            remedy = "call wandb.init before the training, or give to_wandb(run)"
-            raise validate.invalid_input("wandb.run", "missing", "begun", remedy)
+        active = wandb if run is None else run
         active.define_metric("privacy_*", step_metric="privacy_step")
         active.log({**monitor.numbers(), "privacy_step": monitor.ledger.steps})
         active.summary["privacy_report"] = str(monitor)

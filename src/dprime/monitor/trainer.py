@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -51,20 +51,11 @@ class TrainerMonitor(TrainerCallback):
         monitor: attached to what `make_private` returned.
         checkpoint: the folder that the training is resumed from, where it is not in the output
             folder.
-        log: takes the numbers of an epoch to the trackers that the Trainer reports to:
-            `lambda numbers: trainer.log(numbers)`. Without it they are in the Trainer's history
-            alone, because a callback is not told of the trackers.
 
     """
 
-    def __init__(
-        self,
-        monitor: Monitor,
-        checkpoint: str | os.PathLike[str] | None = None,
-        log: Callable[[dict[str, float]], object] | None = None,
-    ) -> None:
+    def __init__(self, monitor: Monitor, checkpoint: str | os.PathLike[str] | None = None) -> None:
         self.monitor = monitor
-        self.log = log
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
 
     def on_train_begin(
@@ -80,14 +71,8 @@ class TrainerMonitor(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Put what was spent until now into the log."""
-        numbers = self.monitor.numbers()
-        if self.log is None:
-            where = {"epoch": state.epoch, "step": state.global_step}
-            state.log_history.append({**where, **numbers})
-            return
-        due = control.should_log  # the Trainer's own numbers of the epoch come next
-        self.log(numbers)
-        control.should_log = due
+        where = {"epoch": state.epoch, "step": state.global_step}
+        state.log_history.append({**where, **self.monitor.numbers()})
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any

@@ -12,12 +12,16 @@ from dprime._lazy import lazy
 from dprime.show.card import SCHEMA, card, card_markdown
 
 if TYPE_CHECKING:
+    from dprime.show.exports import model_card, registry_entry
     from dprime.show.pdf import write_pdf
     from dprime.show.record_charts import charts_of
     from dprime.show.report import report_html
 
-LATER = {"charts_of": "record_charts", "report_html": "report", "write_pdf": "pdf"}
-"""What draws or writes, and the modules where it is: loaded when it is first asked for."""
+LATER = {
+    "charts_of": "record_charts", "model_card": "exports", "registry_entry": "exports",
+    "report_html": "report", "write_pdf": "pdf",
+}  # fmt: skip
+"""What draws, writes or exports, and the modules where it is: loaded when it is first asked for."""
 
 
 __getattr__ = lazy(__name__, LATER)
@@ -28,6 +32,8 @@ __all__ = [
     "card",
     "card_markdown",
     "charts_of",
+    "model_card",
+    "registry_entry",
     "report_html",
     "write_pdf",
 ]
