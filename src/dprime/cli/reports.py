@@ -19,6 +19,7 @@ from dprime.show import card as card_of
 from dprime.show import card_markdown
 from dprime.show.card import MARK
 from dprime.show.compared import compared
+from dprime.show.deployment import DEPLOYMENT, Deployment
 from dprime.show.needs import check_report
 from dprime.show.words import headline
 
@@ -42,7 +43,7 @@ WRITTEN = (
 )
 
 
-@takes(*WRITTEN, options.JSON)
+@takes(*WRITTEN, *DEPLOYMENT, options.JSON)
 def report(
     run: Annotated[Path, typer.Argument(help="File of the run.", metavar="RUN")],
     others: Annotated[
@@ -61,21 +62,21 @@ def report(
         _check_name("card", asked["card"], (".json", ".md"))
     if "pdf" in asked:
         _check_ending("pdf", asked["pdf"], (".pdf",))
-    kind = _format(asked)
+    kind, about = _format(asked), Deployment.from_options(read(DEPLOYMENT, given))
     check_report()
     from dprime.show.report import drawings_of  # noqa: PLC0415  it draws
 
     record = compared(record_of(run), [record_of(other) for other in others or ()])
     drawings = drawings_of(record)
-    written = [_page(page, record, drawings)]
+    written = [_page(page, record, drawings, about)]
     if "charts" in asked:
         written += _charts(asked["charts"], kind, drawings)
     if "card" in asked:
-        written.append(_card(asked["card"], record))
+        written.append(_card(asked["card"], record, about))
     if "pdf" in asked:
         written.append(_pdf(page, asked["pdf"]))
     if "json" in given:
-        show(card_of(record), given)
+        show(card_of(record, about), given)
         return
     say(headline(record), "bold")
     for place in written:
@@ -110,10 +111,10 @@ def _format(asked: Mapping[str, Any]) -> str:
     return validate.one_of("format", asked.get("format", "svg"), options.FORMAT.choices)
 
 
-def _page(path: Path, record: AuditRecord, drawings: Drawings) -> Path:
+def _page(path: Path, record: AuditRecord, drawings: Drawings, about: Deployment) -> Path:
     from dprime.show.report import report_html  # noqa: PLC0415  it draws
 
-    page = report_html(record, drawings)
+    page = report_html(record, drawings, about)
     return _write("out", path, lambda place: place.write_text(page, encoding="utf-8"))
 
 
@@ -132,11 +133,11 @@ def _charts(folder: Path, kind: str, drawings: Drawings) -> list[Path]:
     ]
 
 
-def _card(path: Path, record: AuditRecord) -> Path:
+def _card(path: Path, record: AuditRecord, about: Deployment) -> Path:
     text = (
-        card_markdown(record)
+        card_markdown(record, about)
         if path.suffix.lower() == ".md"
-        else json.dumps(card_of(record), indent=2, allow_nan=False) + "\n"
+        else json.dumps(card_of(record, about), indent=2, allow_nan=False) + "\n"
     )
     return _write("card", path, lambda place: place.write_text(text, encoding="utf-8"))
 

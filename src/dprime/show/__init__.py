@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dprime._lazy import lazy
 from dprime.show.card import SCHEMA, card, card_markdown
+from dprime.show.deployment import Deployment
 
 if TYPE_CHECKING:
     from dprime.show.pdf import write_pdf
@@ -25,6 +26,7 @@ __getattr__ = lazy(__name__, LATER)
 
 __all__ = [
     "SCHEMA",
+    "Deployment",
     "card",
     "card_markdown",
     "charts_of",
