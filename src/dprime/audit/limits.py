@@ -45,18 +45,13 @@ def limits_of(given: Mapping[str, Any]) -> tuple[Target, ...]:
     >>> limit.reading.title, limit.value
     ('TPR at FPR 0.001', 0.05)
     """
-    names = [name for name in _LIMITED if name in given]
+    at = {name: METRICS[name].conditions for name in _LIMITED if name in given}
     for name in given:
-        if name not in names and not any(name in METRICS[each].conditions for each in names):
+        if name not in {*at, *(condition for each in at.values() for condition in each)}:
             remedy = "leave it out, or limit a metric that is read at it"
             raise validate.invalid_value(name, given[name], "given with a limit", remedy)
-    return tuple(
-        Target(
-            certifiable(name, {c: given[c] for c in METRICS[name].conditions if c in given}),
-            given[name],
-        )
-        for name in names
-    )
+    read = {name: {c: given[c] for c in at[name] if c in given} for name in at}
+    return tuple(Target(certifiable(name, read[name]), given[name]) for name in at)
 
 
 def risks(record: AuditRecord, limits: Sequence[Target] = ()) -> tuple[Risk, ...]:
@@ -77,14 +72,13 @@ def _risk(
     counts = row is not None and (row is not record.rows[0] or record.method.decides)
     reached = math.inf if row is None or row.reached is None else row.reached
     allowed = _allowed(record, reading, row)
-    risk = Risk(Measured.of(reading, reached if counts else math.inf, allowed), counts)
+    numbers = Measured.of(reading, reached if counts else math.inf, allowed)
     if limit is None:
-        return risk
+        return Risk(numbers, counts)
     holds = record.label is None and not record.refuted and not record.crosses
     outcome: Outcome = "kept" if holds and limit.keeps(allowed) else "open"
-    if counts and not limit.keeps(reached):
-        outcome = "exceeded"
-    return Risk(risk.numbers, counts, limit.value, outcome)
+    exceeded = counts and not limit.keeps(reached)
+    return Risk(numbers, counts, limit.value, "exceeded" if exceeded else outcome)
 
 
 def _allowed(record: AuditRecord, reading: Reading, row: Measured | None) -> float:

@@ -15,6 +15,7 @@ from dprime.audit.record import AuditRecord, record_of
 from dprime.cli.command import say, show, takes
 from dprime.cli.runs import show_kept
 from dprime.option import read
+from dprime.runs.run import Run
 from dprime.show import card as card_of
 from dprime.show import card_markdown
 from dprime.show.card import MARK
@@ -53,6 +54,7 @@ def report(
     **given: str,
 ) -> None:
     """Write an audit's report (HTML, PDF) and privacy card."""
+    _check_audit(run, given)
     if show_kept(run, given):
         return
     asked = read(WRITTEN, given)
@@ -81,6 +83,16 @@ def report(
     say(headline(record), "bold")
     for place in written:
         say(f"Written: {place}")
+
+
+def _check_audit(path: Path, given: Mapping[str, str]) -> None:
+    """Refuse what only an audit's report has; of everything else tables are printed."""
+    with Run.open(path, verify=False) as run:
+        for name in given if run.kind != "audit" else ():
+            if name == "json":
+                continue
+            wanted, remedy = f"left out, as this is no audit but {run.kind}", "leave it out"
+            raise validate.invalid_value(name, given[name], wanted, remedy)
 
 
 def _check_ending(name: str, path: Path, endings: Sequence[str]) -> None:

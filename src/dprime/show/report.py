@@ -86,9 +86,7 @@ def _context(record: AuditRecord, shown: Mapping[str, Any]) -> dict[str, Any]:
         "words": words,
         "repeat": repeat,
         "fields": {name: option.help for name, option in FIELDS.items()},
-        "footer": _in_style(
-            f"{record.name}, {record.changed:%Y-%m-%d}. Verdict: {record.verdict.outcome}"
-        ),
+        "footer": _in_style(f"{record.name}, {record.changed:%Y-%m-%d}: {record.verdict.outcome}"),
         "authorities": AUTHORITIES,
         "titles": {answer.name: answer.title for answer in record.claim.profile()},
         "unreliable": " ".join(words.unreliable(record)),

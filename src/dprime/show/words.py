@@ -30,9 +30,6 @@ CURVE = Observation(**SENTENCES["curve"])
 
 NO_LIMIT = "no limit"
 
-LONGEST = 150
-"""Characters of an error in a notice; the card has all of it."""
-
 PEOPLE = 1000
 """A share is worded as people out of this number."""
 
@@ -117,7 +114,7 @@ def notices(record: AuditRecord) -> list[str]:
     if record.crosses and not record.refuted:
         found.append(say("notices.crosses", drawn=record.drawn))
     if blocks.failed:
-        error = shorten(blocks.last_error or "no reason kept", LONGEST, placeholder=" …")
+        error = shorten(blocks.last_error or "no reason kept", 150, placeholder=" …")
         error = error if error.endswith(".") else f"{error}."
         found.append(say("notices.failed", **{**vars(blocks), "error": error}))
     if record.trials["diverged"]:
