@@ -19,7 +19,7 @@ Outcome = Literal["kept", "exceeded", "open"]
 
 _LIMITED = {each.name: each for each in profile() if each.name in TARGETS}
 LIMITS = (
-    *(DECLARED[name] for name in _LIMITED),
+    *(DECLARED[name].here(note="A limit for this run.") for name in _LIMITED),
     *(DECLARED[name].here(each) for name, each in conditions_of(_LIMITED.values()).items()),
 )
 """The metrics that may have a limit, which every claim has, and their conditions, as options."""
