@@ -141,6 +141,27 @@ def test_the_dossier_fits_on_two_pages(printed_pages, name, about):
     assert whole > 5, "the appendix is open on paper"
 
 
+SHEET = {"width": 680, "height": 990}
+"""What the margins leave of A4, in pixels of CSS: 180 mm by 262 mm."""
+
+
+@pytest.mark.parametrize("name", ["stands", "di", "objected-above"])
+def test_every_table_fits_on_one_sheet(browser, name):
+    page = browser.new_page(viewport=SHEET)
+    page.emulate_media(media="print")
+    with patch("dprime.show.report.inline_svg", lambda chart: f"<svg><title>{chart.name}</title>"):
+        page.set_content(report_html(record_of(run(name)), about=Deployment.of(FULL)))
+    kept = page.eval_on_selector_all(
+        ".scroll",
+        """all => all.filter((each) => each.querySelector("table") && each.offsetHeight).map(
+          (each) => [each.offsetHeight, getComputedStyle(each).breakInside])""",
+    )
+    assert len(kept) >= 7
+    assert max(height for height, _ in kept) < SHEET["height"]
+    assert {way for _, way in kept} == {"avoid"}
+    page.close()
+
+
 def test_no_part_of_the_page_is_wider_than_a_phone(report, browser):
     context = browser.new_context(viewport={"width": 320, "height": 640}, color_scheme="dark")
     page = context.new_page()
