@@ -79,6 +79,16 @@ def test_json_is_the_card(report, here):
     assert shown == card(record_of(here / "stands.run"))
 
 
+def test_those_who_decide_and_what_they_accept(report, here):
+    (here / "about.toml").write_text('organisation = "A"\n[acceptable]\nadvantage = 0.5\n')
+    answer = report("stands.run", "--about", "about.toml", "--purpose", "Plan beds", "--json")
+    shown = answer.json["deployment"]
+    assert (shown["organisation"], shown["purpose"]) == ("A", "Plan beds")
+    page = (here / "stands.html").read_text(encoding="utf-8")
+    assert "Plan beds" in page
+    assert shown["answer"] in page
+
+
 def test_a_card_in_markdown(report, here):
     for _ in range(2):
         code, out, _ = report("stands.run", "--card", "MODEL.md", "--out", "[red]x[/b].html")
@@ -145,6 +155,8 @@ REFUSED = {
     "--model-card card.json": "model-card must be a file that ends in .md",
     "--registry beds.json": "registry must be a file that ends in .yaml",
     "--charts stands.run/c": "charts must be a place to write to",
+    "--fpr 0.1": "--fpr must be given with a limit",
+    "--about nothing.toml": "must be a file to read",
     "BROKEN": "run must be a run against the claim of",
 }
 

@@ -155,6 +155,16 @@ STRENGTH = Option("strength", "The attacker's d′, divided by the most that kee
 POWER = Option("power", "Share of audits that shall succeed")
 FRACTION_OF_CLAIM = Option("fraction_of_claim", "Share of the claimed metric that is to be shown")
 
+# Who decides, in a report -------------------------------------------------------------------------
+
+ORGANISATION = Option("organisation", "Who is responsible for the model", TEXT)
+CONTACT = Option("contact", "Whom to ask, such as the data protection officer", TEXT)
+RELEASED_MODEL = Option("released_model", "Which model is decided about", TEXT)
+PURPOSE = Option("purpose", "What the model is for", TEXT)
+DATA_SUBJECTS = Option("data_subjects", "Whose data it was trained on", TEXT)
+PERSONAL_DATA = Option("personal_data", "Which data of theirs", TEXT)
+RECIPIENTS = Option("recipients", "Who gets the model, or may ask it", TEXT)
+
 # Where, and what is written -----------------------------------------------------------------------
 
 SEED = Option("seed", "Random seed; never that of a model you release", WHOLE)
@@ -181,6 +191,7 @@ CARD = Option("card", "Privacy card to write, .json or .md", FILE)
 MODEL_CARD = Option("model_card", "Model card to write its privacy section into, .md", FILE)
 REGISTRY = Option("registry", "Draft for OpenDP's registry of deployments, .yaml", FILE)
 PDF = Option("pdf", "PDF to write; needs Chromium", FILE)
+ABOUT = Option("about", "TOML file of who decides about the model, and what they accept", FILE)
 HOST = Option("host", "Address to listen on; others then need the token", TEXT)
 PORT = Option("port", "Port to listen on; 0 takes a free one", WHOLE, 8765)
 TOKEN = Option("token", "Token to ask visitors for; drawn with --host if not given", TEXT)

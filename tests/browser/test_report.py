@@ -1,16 +1,25 @@
 """The report as a file: valid, small, and whole with the network off."""
 
 import html.parser
+import re
 import subprocess
 import sys
 import urllib.request
+from unittest.mock import patch
 
 import pytest
 
+from audited import run
+from dprime.audit import record_of
+from dprime.audit.limits import LIMITS
+from dprime.metrics import TARGETS
 from dprime.runs.run import Run
+from dprime.show import report_html
+from dprime.show.compared import compared
+from dprime.show.deployment import FIELDS, LONGEST, Deployment
 
-NEWER = "color-scheme|text-wrap|print-color-adjust"
-"""Properties of CSS that are younger than the checker's own list."""
+NEWER = 'Property "(color-scheme|text-wrap|print-color-adjust)"|"::details-content"'
+"""What CSS has that is younger than the checker's own lists."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +35,7 @@ def test_the_checker_has_nothing_to_say(report, address, checker, tmp_path):
     page = tmp_path / "explorer.html"
     page.write_bytes(urllib.request.urlopen(f"{address}/").read())
     done = subprocess.run(
-        [checker, report, page, "--also-check-css", "--ignore-re", f'Property "({NEWER})"'],
+        [checker, report, page, "--also-check-css", "--ignore-re", NEWER],
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert (done.stdout + done.stderr, done.returncode) == ("", 0)
@@ -42,6 +51,7 @@ def test_it_is_small_and_whole_with_the_network_off(report, browser):
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(report.as_uri())
     assert page.locator("h1").inner_text().startswith("The claim is not refuted")
+    page.locator("#charts").click()
     drawings = page.locator("figure svg:visible")
     assert drawings.count() >= 5
     for place in range(drawings.count()):
@@ -78,5 +88,95 @@ def test_the_same_page_as_pdf(folder, tmp_path):
     command = [sys.executable, "-m", "dprime", "report", folder / "finished.run", "--pdf", place]
     out = ["--out", tmp_path / "report.html"]
     subprocess.run([*command, *out], check=True, capture_output=True, timeout=300)
-    assert place.read_bytes().startswith(b"%PDF-")
-    assert place.stat().st_size > 50_000
+    data = place.read_bytes()
+    assert data.startswith(b"%PDF-")
+    assert len(data) > 50_000
+    for heading in ("Decision", "Appendix for experts", "What was assumed"):
+        assert f"/Title ({heading})".encode() in data, "a bookmark"
+
+
+FULL = {each.name: 0.95 for each in LIMITS if each.name in TARGETS} | {"epsilon": 3.0}
+FULL |= {
+    "delta": 1e-6,
+    "fpr": 0.02,
+    "prior": 0.2,
+    "min_tpr": 0.02,
+    "belief_prior": 0.6,
+    "exceeded": 1e-4,
+}
+FULL |= dict.fromkeys(FIELDS, ("Somebody who is named here; " * LONGEST)[:LONGEST])
+"""Every field as long as it may be, and every limit at conditions of its own."""
+
+
+@pytest.fixture(scope="module")
+def printed_pages(browser):
+    """How many pages a report has, and how many of them are the dossier."""
+    page = browser.new_page()
+
+    def pages():
+        return len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True)))
+
+    def count(text):
+        page.set_content(text)
+        whole = pages()
+        page.evaluate("""() => {
+          const dossier = document.querySelector(".dossier");
+          while (dossier.nextSibling) dossier.nextSibling.remove();
+          document.querySelector("footer").remove();
+        }""")
+        return whole, pages()
+
+    yield count
+    page.close()
+
+
+@pytest.mark.parametrize("about", [Deployment(), Deployment.of(FULL)], ids=["blank", "full"])
+@pytest.mark.parametrize("name", ["stands", "broken", "few", "local", "failed", "objected-above"])
+def test_the_dossier_fits_on_two_pages(printed_pages, name, about):
+    others = ("gradient", "api") if name == "stands" else ()
+    record = compared(record_of(run(name)), [record_of(run(other)) for other in others])
+    with patch("dprime.show.report.inline_svg", lambda chart: f"<svg><title>{chart.name}</title>"):
+        whole, dossier = printed_pages(report_html(record, about=about))
+    assert dossier == 2
+    assert whole > 5, "the appendix is open on paper"
+
+
+SHEET = {"width": 680, "height": 990}
+"""What the margins leave of A4, in pixels of CSS: 180 mm by 262 mm."""
+
+
+@pytest.mark.parametrize("name", ["stands", "di", "objected-above"])
+def test_every_table_fits_on_one_sheet(browser, name):
+    page = browser.new_page(viewport=SHEET)
+    page.emulate_media(media="print")
+    with patch("dprime.show.report.inline_svg", lambda chart: f"<svg><title>{chart.name}</title>"):
+        page.set_content(report_html(record_of(run(name)), about=Deployment.of(FULL)))
+    kept = page.eval_on_selector_all(
+        ".scroll",
+        """all => all.filter((each) => each.querySelector("table") && each.offsetHeight).map(
+          (each) => [each.offsetHeight, getComputedStyle(each).breakInside])""",
+    )
+    assert len(kept) >= 7
+    assert max(height for height, _ in kept) < SHEET["height"]
+    assert {way for _, way in kept} == {"avoid"}
+    page.close()
+
+
+def test_no_part_of_the_page_is_wider_than_a_phone(report, browser):
+    context = browser.new_context(viewport={"width": 320, "height": 640}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(report.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 29)"
+    context.close()
+
+
+def test_the_appendix_is_folded_until_it_is_asked_for(report, browser):
+    page = browser.new_page()
+    page.goto(report.as_uri())
+    place = page.locator("#numbers").locator("xpath=../..").locator("table").first
+    assert not place.is_visible()
+    page.locator("#numbers").click()
+    assert place.is_visible()
+    page.close()

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA, format_checker=jsonschema.FormatChecker())
 
 
-ADDED = {("claim", "certified")}
+ADDED = {("claim", "certified"), ("deployment",)}
 """Parts that cards of earlier releases do not have; those cards stay valid."""
 
 

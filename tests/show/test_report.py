@@ -1,5 +1,6 @@
 """The report: a valid page that opens offline, and whose numbers are the store's."""
 
+import dataclasses
 import functools
 import itertools
 import json
@@ -17,11 +18,18 @@ from dprime.audit import blind_spots, record_of
 from dprime.runs.run import Run
 from dprime.show import card, charts_of, report_html, words
 from dprime.show.compared import compared
-from dprime.show.report import WAYS, drawings_of
+from dprime.show.deployment import FIELDS, Deployment
+from dprime.show.report import AUTHORITIES, WAYS, drawings_of
 
 ROOT = Path(__file__).parents[2]
 LARGEST = 3_000_000
 """Bytes of a report."""
+
+ABOUT = Deployment.of({
+    "organisation": "A <clinic> & its partners", "advantage": 0.3, "bayes_security": 0.4,
+    "tpr": 0.02, "fpr": 0.003, "epsilon": 8.0,
+})  # fmt: skip
+"""Some fields of those who decide, and limits."""
 
 
 def record(name, *others):
@@ -37,7 +45,7 @@ def drawn(chart):
 @functools.cache
 def page(name, *others):
     with patch("dprime.show.report.inline_svg", drawn):
-        return report_html(record(name, *others))
+        return report_html(record(name, *others), about=ABOUT)
 
 
 class Page(HTMLParser):
@@ -147,6 +155,7 @@ def test_structure(name):
         assert drawing["role"] == "img"
         assert drawing["aria-labelledby"]
     assert {"claim", "attack", "numbers", "charts", "assumed", "law", "repeat"} <= set(ids)
+    assert {each["id"] for part in AUTHORITIES for each in part["entry"]} <= set(ids)
     assert tags.index("a") < tags.index("main")  # the skip link comes first
 
 
@@ -169,7 +178,7 @@ def at(shown, place):
 
 @pytest.mark.parametrize("name", SIX)
 def test_every_number_is_the_cards(name):
-    shown, facts = card(record(name)), parsed(name).facts
+    shown, facts = card(record(name), ABOUT), parsed(name).facts
     for place, value, _ in facts:
         assert json.loads(value) == at(shown, place), place
     places = {place for place, _, _ in facts}
@@ -182,6 +191,9 @@ def test_every_number_is_the_cards(name):
         for i in range(len(shown["groups"]))
         for part in ("size", "prior", "belief", "equivalent")
     }
+    for i, risk in enumerate(shown["deployment"]["risks"]):
+        ends = ["allowed", *["reached"] * risk["measured"], *["acceptable"] * bool(risk["outcome"])]
+        expected |= {f"deployment.risks.{i}.{end}" for end in ends}
     if shown["identifiability"]:
         expected |= {"identifiability.advantage.value", "identifiability.exceedance.value"}
         expected |= {
@@ -195,6 +207,10 @@ def test_every_number_is_the_cards(name):
 ENDS = ("reached", "allowed")
 
 
+FALLS = f"risks.{[each.reading.name for each in ABOUT.limits].index('bayes_security')}.allowed"
+"""Bayes security, which the claim allows to fall no lower."""
+
+
 @pytest.mark.parametrize("name", SIX)
 def test_printed_digits_are_on_the_safe_side(name):
     for place, value, text in parsed(name).facts:
@@ -205,7 +221,7 @@ def test_printed_digits_are_on_the_safe_side(name):
         number = Decimal(text.replace("\N{NO-BREAK SPACE}%", "").replace(",", ""))
         number /= 100 if "%" in text else 1
         slack = Decimal("1e-12") * abs(Decimal(exact))
-        down = place.endswith(("reached", "equivalent", "bayes_security.value"))
+        down = place.endswith(("reached", "equivalent", "bayes_security.value", FALLS))
         if down or re.fullmatch(r"methods\..*\.epsilon", place):
             assert number <= Decimal(exact) + slack, place
         elif place.endswith(("allowed", "belief")) or place.startswith("claim."):
@@ -241,7 +257,7 @@ def test_every_way_of_printing_is_used_rightly():
 def test_the_verdict_is_at_the_top(name):
     facts = record(name)
     told = seen(name).replace("\N{NO-BREAK SPACE}", " ")
-    first, _, rest = told.partition("The claim What was claimed")
+    first, _, rest = told.partition("Appendix for experts")
     assert rest
     for sentence in (
         words.headline(facts), words.how_sure(facts), words.what_happened(facts),
@@ -250,6 +266,10 @@ def test_the_verdict_is_at_the_top(name):
         assert " ".join(sentence.split()) in first
     for part in (facts.sentence, facts.claim.described, facts.about):
         assert " ".join(part.split()) in rest
+    assert f"Verdict: {facts.verdict.outcome}" in first
+    for risk in card(facts, ABOUT)["deployment"]["risks"]:
+        told_too = risk["measured"] or not words.unreliable(facts)
+        assert (" ".join(risk["sentence"].split()) in first) == told_too
 
 
 SAYS = {
@@ -287,6 +307,24 @@ def test_what_is_said_and_what_is_not(name):
     told = seen(name).replace("\N{NO-BREAK SPACE}", " ")
     assert [sentence for sentence in SAYS.get(name, ()) if sentence not in told] == []
     assert [sentence for sentence in NEVER.get(name, ()) if sentence in told] == []
+
+
+def test_fields_are_shown_or_left_to_be_filled_in():
+    tree = html5lib.parse(page("stands"), namespaceHTMLElements=False)
+    shown = {each.find("dt").text: each.find("dd") for each in tree.findall(".//dl/div")}
+    assert shown[FIELDS["organisation"].help].text == ABOUT.organisation
+    blank = [option.help for option in FIELDS.values() if option.name != "organisation"]
+    assert all(shown[label].get("class") == "blank" for label in blank)
+
+
+def test_the_footer_of_a_printed_page_cannot_leave_its_quotation_marks():
+    facts = dataclasses.replace(record("stands"), name='"; } </style><script>')
+    with patch("dprime.show.report.inline_svg", drawn):
+        text = report_html(facts)
+    (footer,) = re.findall(r'@bottom-left \{ content: "(.*)"; \}', text)
+    told = re.sub(r"\\([0-9a-f]+) ", lambda each: chr(int(each.group(1), 16)), footer)
+    assert told.startswith(f"{facts.name}, ")
+    assert not re.search(r'["<>{};]', footer)
 
 
 def test_the_colour_of_a_verdict():
@@ -328,7 +366,7 @@ def test_charts_are_made_and_drawn_once():
         patch("dprime.show.report.charts_of", side_effect=charts_of) as makes,
     ):
         drawings = drawings_of(stands)
-        assert report_html(stands, drawings) == page("stands")
+        assert report_html(stands, drawings, ABOUT) == page("stands")
     assert makes.call_count == 1
     assert draws.call_count == len(drawings)
 
@@ -336,7 +374,7 @@ def test_charts_are_made_and_drawn_once():
 def test_a_chart_has_its_numbers_below_it():
     chart = charts_of(record("stands"))[0]
     tree = html5lib.parse(page("stands"), namespaceHTMLElements=False)
-    tables = [table for details in tree.iter("details") for table in details.iter("table")]
+    tables = tree.findall(".//section[@class='chart']/details//table")
     assert len(tables) == len(ALWAYS + CLAIMED)
     columns = [th.text for th in tables[0].iter("th")]
     rows = [[td.text for td in tr.iter("td")] for tr in tables[0].iter("tr")][1:]
@@ -363,7 +401,7 @@ def test_the_drawn_curves_are_the_stores():
 
 
 def test_no_finding_is_told_twice():
-    headings = re.findall(r'<h3 id="chart-[^"]+">(.*?)</h3>', page("stands"))
+    headings = re.findall(r'<h4 id="chart-[^"]+">(.*?)</h4>', page("stands"))
     assert len(headings) == len(set(headings)) == len(ALWAYS + CLAIMED)
 
 
@@ -409,7 +447,7 @@ def test_the_ladder_names_every_run():
 def test_it_says_what_an_audit_cannot_see(name):
     engine = record(name).attacked["training"] is not None
     text = html5lib.parse(page(name), namespaceHTMLElements=False)
-    section = text.find(".//section[@aria-labelledby='cannot-see']")
+    section = text.find(".//h3[@id='cannot-see']/../..")
     shown = [" ".join("".join(item.itertext()).split()) for item in section.iter("li")]
     assert shown == list(blind_spots.cannot_see(engine=engine))
     assert blind_spots.WHY in section.find("p").text

@@ -15,10 +15,12 @@ from dprime.audit.record import AuditRecord, record_of
 from dprime.cli.command import say, show, takes
 from dprime.cli.runs import show_kept
 from dprime.option import read
+from dprime.runs.run import Run
 from dprime.show import card as card_of
 from dprime.show import card_markdown
 from dprime.show.card import MARK
 from dprime.show.compared import compared
+from dprime.show.deployment import DEPLOYMENT, Deployment
 from dprime.show.needs import check_report
 from dprime.show.words import headline
 
@@ -44,7 +46,7 @@ WRITTEN = (
 )
 
 
-@takes(*WRITTEN, options.JSON)
+@takes(*WRITTEN, *DEPLOYMENT, options.JSON)
 def report(
     run: Annotated[Path, typer.Argument(help="File of the run.", metavar="RUN")],
     others: Annotated[
@@ -54,6 +56,7 @@ def report(
     **given: str,
 ) -> None:
     """Write an audit's report (HTML, PDF) and privacy card."""
+    _check_audit(run, given)
     if show_kept(run, given):
         return
     asked = read(WRITTEN, given)
@@ -63,18 +66,18 @@ def report(
         _check_name("card", asked["card"], (".json", ".md"))
     if "pdf" in asked:
         _check_ending("pdf", asked["pdf"], (".pdf",))
-    kind = _format(asked)
+    kind, about = _format(asked), Deployment.from_options(read(DEPLOYMENT, given))
     check_report()
     from dprime.show.report import drawings_of  # noqa: PLC0415  it draws
 
     record = compared(record_of(run), [record_of(other) for other in others or ()])
-    exported = _exported(record, asked)
+    exported = _exported(record, asked, about)
     drawings = drawings_of(record)
-    written = [_page(page, record, drawings)]
+    written = [_page(page, record, drawings, about)]
     if "charts" in asked:
         written += _charts(asked["charts"], kind, drawings)
     if "card" in asked:
-        written.append(_card(asked["card"], record))
+        written.append(_card(asked["card"], record, about))
     if "pdf" in asked:
         written.append(_pdf(page, asked["pdf"]))
     for name, made in exported.items():
@@ -82,27 +85,38 @@ def report(
             _write(name, asked[name], partial(Path.write_text, data=made, encoding="utf-8"))
         )
     if "json" in given:
-        show(card_of(record), given)
+        show(card_of(record, about), given)
         return
     say(headline(record), "bold")
     for place in written:
         say(f"Written: {place}")
 
 
-def _exported(record: AuditRecord, asked: Mapping[str, Any]) -> dict[str, str]:
+def _exported(record: AuditRecord, asked: Mapping[str, Any], about: Deployment) -> dict[str, str]:
     """What is exported, by the option that asks for it."""
     from dprime.show.exports import model_card, registry_entry  # noqa: PLC0415  seldom asked for
 
     made = {}
     if card := asked.get("model_card"):
         _check_ending("model_card", card, (".md",))
-        made["model_card"] = model_card(record, card.read_text("utf-8") if card.exists() else "")
+        before = card.read_text("utf-8") if card.exists() else ""
+        made["model_card"] = model_card(record, before, about)
     if entry := asked.get("registry"):
         _check_ending("registry", entry, (".yaml",))
         if entry.exists():  # somebody has filled it in by now
             raise validate.invalid_value("registry", str(entry), "a new file", "give another name")
         made["registry"] = registry_entry(record)
     return made
+
+
+def _check_audit(path: Path, given: Mapping[str, str]) -> None:
+    """Refuse what only an audit's report has; of everything else tables are printed."""
+    with Run.open(path, verify=False) as run:
+        for name in given if run.kind != "audit" else ():
+            if name == "json":
+                continue
+            wanted, remedy = f"left out, as this is no audit but {run.kind}", "leave it out"
+            raise validate.invalid_value(name, given[name], wanted, remedy)
 
 
 def _check_ending(name: str, path: Path, endings: Sequence[str]) -> None:
@@ -133,10 +147,10 @@ def _format(asked: Mapping[str, Any]) -> str:
     return validate.one_of("format", asked.get("format", "svg"), options.FORMAT.choices)
 
 
-def _page(path: Path, record: AuditRecord, drawings: Drawings) -> Path:
+def _page(path: Path, record: AuditRecord, drawings: Drawings, about: Deployment) -> Path:
     from dprime.show.report import report_html  # noqa: PLC0415  it draws
 
-    page = report_html(record, drawings)
+    page = report_html(record, drawings, about)
     return _write("out", path, lambda place: place.write_text(page, encoding="utf-8"))
 
 
@@ -155,11 +169,11 @@ def _charts(folder: Path, kind: str, drawings: Drawings) -> list[Path]:
     ]
 
 
-def _card(path: Path, record: AuditRecord) -> Path:
+def _card(path: Path, record: AuditRecord, about: Deployment) -> Path:
     text = (
-        card_markdown(record)
+        card_markdown(record, about)
         if path.suffix.lower() == ".md"
-        else json.dumps(card_of(record), indent=2, allow_nan=False) + "\n"
+        else json.dumps(card_of(record, about), indent=2, allow_nan=False) + "\n"
     )
     return _write("card", path, lambda place: place.write_text(text, encoding="utf-8"))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dprime._lazy import lazy
 from dprime.show.card import SCHEMA, card, card_markdown
+from dprime.show.deployment import Deployment
 
 if TYPE_CHECKING:
     from dprime.show.exports import model_card, registry_entry
@@ -29,6 +30,7 @@ __getattr__ = lazy(__name__, LATER)
 
 __all__ = [
     "SCHEMA",
+    "Deployment",
     "card",
     "card_markdown",
     "charts_of",

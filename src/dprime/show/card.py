@@ -11,21 +11,23 @@ import dprime
 from dprime.audit.record import AuditRecord, Group, Measured
 from dprime.plain import to_json
 from dprime.show import repeat, words
+from dprime.show.deployment import FIELDS, Deployment
 
 SCHEMA: dict[str, Any] = json.loads(
     files("dprime.show").joinpath("card-2.schema.json").read_text(encoding="utf-8")
 )
-"""The JSON Schema of a card, version 1."""
+"""The JSON Schema of a card."""
 
 MARK = f"<!-- {SCHEMA['$id']} -->"
 """The last line of a card in Markdown, by which it is known."""
 
 
-def card(record: AuditRecord) -> dict[str, Any]:
+def card(record: AuditRecord, about: Deployment | None = None) -> dict[str, Any]:
     """Everything that the report says, of JSON values; null stands for no limit.
 
     Args:
         record: from `record_of`.
+        about: who decides about which model, and what they accept.
     """
     attacked, claim = record.attacked, record.claim
     shown: dict[str, Any] = to_json({
@@ -40,6 +42,7 @@ def card(record: AuditRecord) -> dict[str, Any]:
             "begun_in_python": record.config.in_python,
             "commands": repeat.commands(record),
         },
+        "deployment": (about or Deployment()).card(record),
         "verdict": _verdict(record),
         "claim": {
             "described": claim.described,
@@ -121,13 +124,14 @@ def _other(record: AuditRecord) -> dict[str, Any]:
 # Markdown -----------------------------------------------------------------------------------------
 
 
-def card_markdown(record: AuditRecord) -> str:
+def card_markdown(record: AuditRecord, about: Deployment | None = None) -> str:
     """The card as a section of a model card.
 
     Args:
         record: from `record_of`.
+        about: who decides about which model, and what they accept.
     """
-    shown = card(record)
+    shown = card(record, about)
     verdict, attack, law = shown["verdict"], shown["attack"], shown["law"]
     certified = shown["claim"]["certified"]
     decides = "decides" if record.method.decides else "was to decide"
@@ -141,6 +145,12 @@ def card_markdown(record: AuditRecord) -> str:
         _items(shown["claim"]["meaning"]),
         "### What this does not say",
         _items(verdict["not_said"]),
+        "### Who decides, and what is acceptable",
+        _items([
+            *(f"{field.help}: {shown['deployment'][name]}"
+              for name, field in FIELDS.items() if shown["deployment"][name]),
+            shown["deployment"]["answer"],
+        ]),
         "### The claim and the attack",
         _items([
             f"Claim: {record.claim.described}; {words.say(f'compared.{record.adjacency}')}.",

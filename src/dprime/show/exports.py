@@ -21,6 +21,7 @@ from dprime.mechanisms import DPSGD, Mechanism
 from dprime.metrics import MetricValue, profile, risk_profile
 from dprime.show import words
 from dprime.show.card import ESCAPED, card_markdown
+from dprime.show.deployment import Deployment
 
 BEGIN, END = "<!-- begin dprime -->", "<!-- end dprime -->"
 """What the section of a model card stands between."""
@@ -85,7 +86,9 @@ def _told(subject: Subject, how: dict[str, Any]) -> _Told:
 # Hugging Face -------------------------------------------------------------------------------------
 
 
-def model_card(subject: Subject, card: str = "", **how: Any) -> str:
+def model_card(
+    subject: Subject, card: str = "", about: Deployment | None = None, **how: Any
+) -> str:
     """A model card with metadata and a section about the model's privacy.
 
     The section of an earlier call is replaced; all other text stays, but comments in the metadata.
@@ -94,6 +97,7 @@ def model_card(subject: Subject, card: str = "", **how: Any) -> str:
     Args:
         subject: what `record_of` returned, a mechanism, or a monitor.
         card: the text of the card so far.
+        about: who decides about which model, for the section of an audit.
         how: for a mechanism, the adjacency and the conditions of metrics, such as `delta=1e-6`.
 
     """
@@ -108,16 +112,16 @@ def model_card(subject: Subject, card: str = "", **how: Any) -> str:
         shown, remedy = f"unreadable ({type(error).__name__})", "mend its metadata"
         raise validate.invalid_input("the model card", shown, "readable", remedy) from error
     told = _told(subject, how)
-    about = {"mechanism": told.described, "adjacency": told.adjacency, **told.numbers()}
+    facts = {"mechanism": told.described, "adjacency": told.adjacency, **told.numbers()}
     if told.void:
-        about["void"] = told.void
+        facts["void"] = told.void
     if isinstance(subject, AuditRecord):
-        about |= {"audit": subject.verdict.outcome, "adversary": subject.adversary}
-    section = card_markdown(subject) if isinstance(subject, AuditRecord) else _section(told)
+        facts |= {"audit": subject.verdict.outcome, "adversary": subject.adversary}
+    section = card_markdown(subject, about) if isinstance(subject, AuditRecord) else _section(told)
     made.text = _replaced(made.text, section.strip())
     others = [tag for tag in made.data.get("tags") or [] if tag != TAG]
     made.data["tags"] = (others if told.void else [*others, TAG]) or None
-    made.data["differential_privacy"] = about
+    made.data["differential_privacy"] = facts
     return str(made)
 
 

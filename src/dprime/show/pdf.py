@@ -71,7 +71,8 @@ def _run(
 ) -> subprocess.CompletedProcess[str]:
     words = [
         browser, "--headless", "--disable-gpu", "--no-first-run", "--disable-extensions", *OFFLINE,
-        f"--user-data-dir={profile}", "--no-pdf-header-footer", f"--print-to-pdf={printed}",
+        f"--user-data-dir={profile}", "--no-pdf-header-footer",
+        "--generate-pdf-document-outline", f"--print-to-pdf={printed}",
     ]  # fmt: skip
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         words.append("--no-sandbox")  # root has no sandbox to print in

@@ -6,6 +6,7 @@ Every number in it is taken from the card by its place there, and says so (`data
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
@@ -17,6 +18,7 @@ from dprime.metrics import BLIND, Reading
 from dprime.show import repeat, words
 from dprime.show.card import card
 from dprime.show.chart import Chart
+from dprime.show.deployment import FIELDS, Deployment
 from dprime.show.needs import check_report
 from dprime.show.record_charts import charts_of
 from dprime.show.svg import inline_svg
@@ -33,6 +35,11 @@ WAYS: Mapping[str, Callable[[Any], str]] = {
 }
 """How a number of each kind is printed: floors down, ceilings up."""
 
+AUTHORITIES: Sequence[Mapping[str, Any]] = tomllib.loads(
+    files("dprime.show").joinpath("authorities.toml").read_text(encoding="utf-8")
+)["part"]
+"""What authorities and standards ask, and what an audit shows of it."""
+
 
 Drawings = Sequence[tuple[Chart, str]]
 """Charts, each with its SVG."""
@@ -43,15 +50,18 @@ def drawings_of(record: AuditRecord) -> Drawings:
     return [(chart, inline_svg(chart)) for chart in charts_of(record)]
 
 
-def report_html(record: AuditRecord, drawings: Drawings | None = None) -> str:
+def report_html(
+    record: AuditRecord, drawings: Drawings | None = None, about: Deployment | None = None
+) -> str:
     """The report as one HTML page, without script and without any outside address.
 
     Args:
         record: from `record_of`, or from `compared` with other runs beside it.
         drawings: from `drawings_of`, where somebody has them already.
+        about: who decides about which model, and what they accept.
     """
     check_report()
-    shown = {**card(record), "beside": [card(other) for other in record.other_runs]}
+    shown = {**card(record, about), "beside": [card(other) for other in record.other_runs]}
     charts = _charts(drawings_of(record) if drawings is None else drawings)
     page = str(_template().render(**_context(record, shown), charts=charts))
     return page.replace(" %", "\N{NO-BREAK SPACE}%")  # a number keeps its sign on its line
@@ -75,6 +85,10 @@ def _context(record: AuditRecord, shown: Mapping[str, Any]) -> dict[str, Any]:
         "record": record,
         "words": words,
         "repeat": repeat,
+        "fields": {name: option.help for name, option in FIELDS.items()},
+        "footer": _in_style(f"{record.name}, {record.changed:%Y-%m-%d}: {record.verdict.outcome}"),
+        "authorities": AUTHORITIES,
+        "titles": {answer.name: answer.title for answer in record.claim.profile()},
         "unreliable": " ".join(words.unreliable(record)),
         "bars": _bars(record),
         "identified": _identified(record),
@@ -83,6 +97,11 @@ def _context(record: AuditRecord, shown: Mapping[str, Any]) -> dict[str, Any]:
         "cannot_see": blind_spots.cannot_see(engine=record.attacked["training"] is not None),
         "fact": lambda place, way: fact(shown, place, way),
     }
+
+
+def _in_style(text: str) -> str:
+    """A text between quotation marks of CSS: everything but letters and digits is escaped."""
+    return "".join(each if each.isalnum() else f"\\{ord(each):x} " for each in text)
 
 
 def fact(shown: Mapping[str, Any], place: str, way: str) -> tuple[str, str]:

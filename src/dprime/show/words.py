@@ -9,9 +9,11 @@ import math
 import tomllib
 from collections.abc import Sequence
 from importlib.resources import files
+from textwrap import shorten
 from typing import Any
 
 from dprime import text
+from dprime.audit.limits import Risk
 from dprime.audit.record import EXCEEDED, AuditRecord, Group, Measured
 from dprime.audit.verdict import twice_as_strong
 from dprime.mechanisms import DPSGD
@@ -112,7 +114,7 @@ def notices(record: AuditRecord) -> list[str]:
     if record.crosses and not record.refuted:
         found.append(say("notices.crosses", drawn=record.drawn))
     if blocks.failed:
-        error = blocks.last_error or "no reason kept"
+        error = shorten(blocks.last_error or "no reason kept", 150, placeholder=" …")
         error = error if error.endswith(".") else f"{error}."
         found.append(say("notices.failed", **{**vars(blocks), "error": error}))
     if record.trials["diverged"]:
@@ -168,6 +170,18 @@ def not_said(record: AuditRecord) -> list[str]:
     return [first, *SENTENCES["not_said"]["always"]]
 
 
+def answer(record: AuditRecord, found: Sequence[Risk]) -> str:
+    """Whether what those who decide accept is kept, or what they have to state first."""
+    why = "void" if unreliable(record) else "above" if record.crosses else "more"
+    told = {"share": _share(record), "why": say(f"acceptable.open_{why}")}
+    parts = []
+    for outcome in ("exceeded", "open", "kept"):
+        titles = [each.numbers.title for each in found if each.outcome == outcome]
+        if titles:
+            parts.append(say(f"acceptable.{outcome}", listed="; ".join(titles), **told))
+    return " ".join(parts) or say("acceptable.none")
+
+
 # Numbers ------------------------------------------------------------------------------------------
 
 
@@ -207,6 +221,15 @@ def deciding_plainly(record: AuditRecord) -> str:
     """The deciding metric in a sentence for laymen; a bound that does not count says so."""
     told = plainly(record.deciding)
     return told if record.method.decides else say("plainly.not_counted", told=told)
+
+
+def risk(found: Risk) -> str:
+    """A risk in a sentence for laymen: what was reached and is allowed, or only what is allowed."""
+    numbers = found.numbers
+    if found.measured:
+        return plainly(numbers)
+    most = math.inf if numbers.allowed is None else numbers.allowed
+    return Reading(numbers.name, numbers.conditions).sentence(most)
 
 
 def plainly(found: Measured) -> str:
