@@ -156,7 +156,7 @@ REFUSED = {
     "--registry beds.json": "registry must be a file that ends in .yaml",
     "--charts stands.run/c": "charts must be a place to write to",
     "--fpr 0.1": "--fpr must be given with a limit",
-    "--about nothing.toml": "must be a file to read",
+    "--about nothing.toml": "must be a file, but it is missing",
     "BROKEN": "run must be a run against the claim of",
 }
 
