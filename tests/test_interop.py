@@ -3,7 +3,7 @@ import math
 import dp_accounting as dp
 import pytest
 
-from dprime import DPSGD, Composition, Gaussian, from_dp_event, from_opacus_history
+from dprime import DPSGD, Composition, Gaussian, from_dp_event, from_opacus
 from dprime.guarantees import ZCDP, Laplace
 from refusals import refuses
 
@@ -14,8 +14,8 @@ ANSWERED = dp.RandomizedResponseDpEvent(0.4, 3)
 def test_opacus_history_merges_equal_phases():
     history = [(1.0, 0.01, 300), (1.5, 0.01, 100), (1.0, 0.01, 700)]
     merged = Composition(DPSGD(1.0, 0.01, 1000), DPSGD(1.5, 0.01, 100))
-    assert from_opacus_history(history, public_constants=True) == merged
-    sized = from_opacus_history([(1.0, 0.01, 300)])
+    assert from_opacus(history, public_constants=True) == merged
+    sized = from_opacus([(1.0, 0.01, 300)])
     assert sized == DPSGD(1.0, 0.01, 300, public_size=True)
     assert sized.default_adjacency == "zero-out"  # Opacus takes the rate from the number of records
 
@@ -77,15 +77,16 @@ def events(*given):
 
 
 def history(*phases):
-    return lambda: from_opacus_history(phases)
+    return lambda: from_opacus(list(phases))
 
 
 NOTHING_HIDES = dp.RandomizedResponseDpEvent(0, 3)
 test_what_is_not_covered_is_refused = refuses(
     {
-        "history be": history(),
-        "history be of triples": history((1.0, 0.01)),
-        "history be of triples (": history(1.0),
+        "history be of at least one": history(),
+        "history hold triples": history((1.0, 0.01)),
+        "history hold triples (": history(1.0),
+        "history be a list": lambda: from_opacus({"mechanism": "prv"}),
         "noise_multiplier be above 0": history((0.0, 0.01, 3)),
         "noise_parameter be above 0": events(NOTHING_HIDES, "replace"),
         "adjacency be 'replace' for ran": events(NOTHING_HIDES),

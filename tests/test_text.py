@@ -22,7 +22,6 @@ from dprime.mechanisms import ADJACENCIES
 from dprime.metrics import risk_profile
 from dprime.monitor import summary
 from dprime.show import card, card_markdown, report_html
-from dprime.show.notebook import curve_html
 from dprime.web.service import ExplorerService
 from test_mechanisms import EVERY
 
@@ -74,7 +73,7 @@ def test_every_place_prints_the_same_sentence(adjacency):
 
 
 def test_a_notebook_prints_it_of_a_curve_whose_adjacency_is_not_known():
-    assert text.certified() in html.unescape(curve_html(TRAINING.curve()))
+    assert text.certified() in html.unescape(TRAINING.curve()._repr_html_())
 
 
 def test_the_places_with_room_name_every_condition():

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 
 from dprime import validate
 from dprime.curve import Kind, TradeOff, TradeOffMetrics
 from dprime.options import DECLARED
 from dprime.registry import METRICS, At, Metric, Observation
-from dprime.text import Ceiling, Floor, Given, round_down, round_up
+from dprime.text import SIDES, Ceiling, Floor, Given, brief, round_down, round_up
 
 BLIND = TradeOff.gaussian(0.0)  # the curve of an attacker who guesses
 
@@ -35,7 +35,7 @@ OBSERVED = tuple(metric.name for metric in METRICS.values() if metric.observatio
 """The metrics that an audit bounds from below: each grows with the curve."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MetricValue:
     """A metric's value: its name, whether it is certified, and what it means."""
 
@@ -54,10 +54,27 @@ class MetricValue:
         return shown
 
     def shown(self) -> str:
-        metric = METRICS.get(self.name)
-        if metric is not None and not metric.rises and self.kind == "certified":
+        if self.kind == "lower bound":
+            return round_down(self.value)
+        if self.kind == "certified" and not (self.name in METRICS and METRICS[self.name].rises):
             return f"≥ {round_down(self.value)}"
         return round_up(self.value).replace("inf", "no limit")
+
+    def bounded(self) -> str:
+        """The number with the side on which the truth lies.
+
+        >>> [answer.bounded() for answer in risk_profile(TradeOff.gaussian(0.5))[:2]]
+        ['at most 0.1975', 'at least 0.8025']
+        """
+        number = self.shown()
+        if number == "no limit":
+            return number
+        least = number.startswith("≥")
+        return f"at least {number[2:]}" if least else f"{SIDES[self.kind]} {number}"
+
+    def __repr__(self) -> str:
+        also = [each.name for each in fields(self)[len(fields(MetricValue)) :]]
+        return brief(self, f"{self.title} {self.bounded()}, {self.kind}", *also)
 
 
 @dataclass(frozen=True)
@@ -82,6 +99,9 @@ class Reading:
                 raise missing_condition(name, self.name)
         object.__setattr__(self, "conditions", MappingProxyType(values))
         self.value(BLIND)  # the curve checks the conditions' values
+
+    def __repr__(self) -> str:
+        return f"Reading({self.name!r}, {dict(self.conditions)})"
 
     def __reduce__(self) -> tuple[type[Reading], tuple[str, dict[str, float]]]:
         return Reading, (self.name, dict(self.conditions))

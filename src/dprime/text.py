@@ -203,6 +203,10 @@ def _own(described: Mapping[str, Any] | None, adjacency: str | None) -> tuple[st
 SMALLEST = 1e-290  # what is below is printed as this
 
 
+SIDES = {"certified": "at most", "estimate": "about", "lower bound": "at least"}
+"""What a number that grows with the attacker's success is called, by the kind of its curve."""
+
+
 def given(value: float) -> str:
     """A number that the user gave, short, but never rounded to certainty."""
     text = f"{value:.6g}"
@@ -293,14 +297,25 @@ class Floor(Given):
     rounded = staticmethod(round_down)
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A plain table: the first column to the left, the others to the right.
+def aligned(rows: Sequence[Sequence[str]], *left: int) -> list[str]:
+    """A plain table: the first column and those in `left` to the left, the others to the right.
 
     >>> aligned([("", "spent"), ("advantage", "0.1")])
     ['           spent', 'advantage    0.1']
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = [
+        (str.ljust if place in (0, *left) else str.rjust, max(map(len, column)))
+        for place, column in enumerate(zip(*rows, strict=True))
+    ]
     return [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+        "  ".join(
+            side(cell, width) for cell, (side, width) in zip(row, sides, strict=True)
+        ).rstrip()
         for row in rows
     ]
+
+
+def brief(result: object, words: str, *names: str) -> str:
+    """The repr of a result in one line: its class, some words, and further attributes by name."""
+    also = (f", {name.replace('_', ' ')} {getattr(result, name)}" for name in names)
+    return f"{type(result).__name__}({words}{''.join(also)})"

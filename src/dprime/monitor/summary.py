@@ -16,18 +16,6 @@ LISTED = 4
 """Parts of a training that are described one by one."""
 
 
-def bounded(answer: MetricValue) -> str:
-    """A certified number in words.
-
-    >>> bounded(MetricValue("advantage", "Membership advantage", 0.12345, "certified", {}, ""))
-    'at most 0.1235'
-    """
-    number = answer.shown()
-    if number == "no limit":
-        return number
-    return f"at least {number[2:]}" if number.startswith("≥") else f"at most {number}"
-
-
 def place(epoch: int, steps: int, planned_epochs: float | None, planned: int | None) -> str:
     """Where the training is.
 
@@ -58,8 +46,8 @@ def line(
     """One sentence."""
     if isinstance(mechanism, NoGuarantee):
         return f"{where}: not private, {mechanism.reason}."
-    end = "" if forecast is None else f", {bounded(forecast)} at the planned end"
-    return f"{where}: {spent.title} {bounded(spent)} now{end}."
+    end = "" if forecast is None else f", {forecast.bounded()} at the planned end"
+    return f"{where}: {spent.title} {spent.bounded()} now{end}."
 
 
 def report(

@@ -21,6 +21,7 @@ from dprime.show import vega, wording
 from dprime.show.series import Axis, Series
 from dprime.show.theme import Theme
 from dprime.show.vega import TABLE
+from dprime.text import brief
 
 Row = dict[str, float | str | None]
 """One line of a chart's table: numbers and words."""
@@ -67,6 +68,9 @@ class Chart:
     series: tuple[Series, ...]
     horizontal: bool = False
     height: int | None = None
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.name}: {self.title}")
 
     def rows(self) -> list[Row]:
         """Everything that is drawn, as one table; finite numbers and words only."""

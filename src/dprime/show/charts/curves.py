@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self, final
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from dprime.curve import LowerCurve, TradeOff, TradeOffMetrics
 from dprime.show import theme, wording
 from dprime.show.chart import Chart
 from dprime.show.series import Axis, Series
+from dprime.text import SIDES
 
 SMALLEST = 1e-5
 """Where the logarithmic axes begin."""
@@ -38,6 +39,15 @@ AXES = (
     "Across: false alarms, the share of outsiders wrongly called members. Up: the share of members "
     "found. Guessing finds as many members as it raises false alarms."
 )
+
+
+LINES = {
+    "certified": 'A line with "at most" is certified: on average over trainings no attacker lies '
+    "above it.",
+    "estimate": 'A line with "about" is an estimate: the truth can lie above it.',
+    "lower bound": 'A line with "at least" is what an attacker reached, with its confidence.',
+}
+"""What a line is, by the kind of its curve."""
 
 
 @final
@@ -120,16 +130,50 @@ def trade_off(
             raise validate.invalid_input("confidence", "missing", wanted, remedy)
         validate.inner_probability("confidence", confidence, example=0.95)
     found = _Found(most, lower, confidence or 0.0, fpr, refuted)
+    return _chart("trade-off", found.title, found.about, found.series(log), log)
+
+
+def trade_offs(
+    curves: Mapping[str, TradeOffMetrics], *, log: bool = False, fpr: float = 0.01
+) -> Chart:
+    """Several curves by name, each called what it is: certified, an estimate or a lower bound.
+
+    The title reads them at the rate `fpr` of false alarms.
+
+    >>> trade_offs({"A": TradeOff.gaussian(0.5), "B": TradeOff.gaussian(1.0)}).title
+    'Members found at 1 % false alarms: A at most 3.39 %, B at most 9.24 %.'
+    """
+    also = (validate.inner_probability("fpr", fpr, example=0.01), *READ_ALOUD)
+    start = SMALLEST if log else 0.0
+    series, told = [], []
+    for pencil, (name, curve) in zip(
+        theme.pencils("curves", len(curves)), curves.items(), strict=True
+    ):
+        side: Any = SIDES[curve.kind]
+        drawn = _drawn(Points.of(curve, also), start)
+        series.append(Series(f"{name}, {side}", pencil, *drawn, says=side, aloud=also))
+        told.append(f"{name} {side} {_percent(curve.tpr(fpr), curve.kind)}")
+    series.append(Series("guessing", theme.BASELINE, (start, 1.0), (start, 1.0)))
+    title = f"Members found at {wording.percent(fpr)} false alarms: {', '.join(told)}."
+    kinds = dict.fromkeys(LINES[curve.kind] for curve in curves.values())
+    about = " ".join([AXES, *kinds])
+    return _chart("trade-offs", title, lambda axes: f"Line chart, {axes}. {about}", series, log)
+
+
+def _percent(share: float, kind: str) -> str:
+    rounded = {"certified": wording.percent_up, "lower bound": wording.percent_down}
+    return rounded.get(kind, wording.percent)(share)
+
+
+def _chart(
+    name: str, title: str, about: Callable[[str], str], series: Sequence[Series], log: bool
+) -> Chart:
+    """A chart of members found against false alarms."""
     domain, ticks = (SMALLEST if log else 0.0, 1.0), DECADES if log else ()
     x = Axis("fpr", FALSE_ALARMS, percent=True, log=log, domain=domain, ticks=ticks)
-    return Chart(
-        "trade-off-log" if log else "trade-off",
-        found.title,
-        found.about("logarithmic axes" if log else "axes from 0 to 100 %"),
-        x,
-        replace(x, field="tpr", title=FOUND),
-        found.series(log),
-    )
+    words = about("logarithmic axes" if log else "axes from 0 to 100 %")
+    y = replace(x, field="tpr", title=FOUND)
+    return Chart(f"{name}-log" if log else name, title, words, x, y, tuple(series))
 
 
 @dataclass(frozen=True)
