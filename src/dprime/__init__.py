@@ -71,8 +71,4 @@ MODULES = (*MODULE_NAMES, "accountant", "composition", "estimates", "parameters"
 __all__ = list(sorted(PLACES, key=lambda name: (not name.isupper(), name)))  # noqa: C413
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
-    __getattr__ = _lazy.lazy(__name__, PLACES, modules=MODULES)
-
-
-def __dir__() -> list[str]:
-    return sorted(("__doc__", "__version__", *PLACES, *MODULES))
+    __getattr__, __dir__ = _lazy.lazy(__name__, PLACES, modules=MODULES)

@@ -17,7 +17,7 @@ from dprime.bounds import LARGEST_COUNT, DeletionCapacity
 from dprime.curve import TradeOff
 from dprime.mechanisms import DEFAULT_ADJACENCY, Mechanism, PoolSampled
 from dprime.metrics import MetricValue, Reading
-from dprime.text import Given, brief
+from dprime.text import Given
 
 MARGIN = 1e-10  # relative rounding error that a probability of not being used allows for
 NEGLIGIBLE = 1e-13  # a rest of a sum that is this small is not summed but bounded
@@ -34,7 +34,7 @@ class Consequences:
     generalisation_gap: MetricValue
 
     def __repr__(self) -> str:
-        return brief(self, ", ".join(f"{each.title} {each.bounded()}" for each in self.answers))
+        return f"Consequences({', '.join(f'{a.title} {a.bounded()}' for a in self.answers)})"
 
     @property
     def answers(self) -> list[MetricValue]:

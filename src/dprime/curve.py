@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, final
 import numpy as np
 import scipy
 
-from dprime import text, validate
+from dprime import validate
 from dprime._lazy import load
 from dprime.elementwise import elementwise
 from dprime.halves import Line
@@ -49,20 +49,16 @@ class TradeOffMetrics:
 
     def __repr__(self) -> str:
         readings = (load("metrics", "Reading")(name).of(self) for name in ("advantage", "epsilon"))
-        words = ", ".join(f"{each.title} {each.bounded()}" for each in readings)
-        about = [each.name for each in fields(self)[1:] if getattr(self, each.name) is not None]
-        return text.brief(self, words, *about)
+        also = {each.name: getattr(self, each.name) for each in fields(self)[1:]}
+        words = [f"{each.title} {each.bounded()}" for each in readings]
+        words += [f"{name} {value}" for name, value in also.items() if value is not None]
+        return f"{type(self).__name__}({', '.join(words)})"
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
 
     def summary(self, **conditions: float | None) -> Table:
-        """Every risk with a sentence, as `dprime risk` prints it; conditions as of `profile`.
-
-        >>> print(TradeOff.gaussian(0.5).summary())  # doctest: +ELLIPSIS
-        What ...
-        Membership advantage ...
-        """
+        """Every risk with a sentence, as `dprime risk` prints it; conditions as of `profile`."""
         table: Table = load("comparison", "summary")(self, **conditions)
         return table
 

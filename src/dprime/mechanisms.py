@@ -75,19 +75,18 @@ class Mechanism(Checked, ABC):
             cls.__repr__ = Mechanism.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        shown = (
-            f"{name}={_brief(value)}"
-            for name, value in values.items()
-            if value is not None and value is not False
-        )
+        shown = (f"{name}={_brief(value)}" for name, value in self._given().items())
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _given(self) -> dict[str, Any]:
+        """The parameters without those left out and what is False."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: x for name, x in values.items() if x is not None and x is not False}
 
     def to_dict(self) -> dict[str, Any]:
         """The name and the parameters as plain values, without those left out and what is False."""
-        values = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
-        kept = {name: x for name, x in values.items() if x is not None and x is not False}
-        return {"name": type(self).__name__, **kept}
+        plain = {name: _plain(value) for name, value in self._given().items()}
+        return {"name": type(self).__name__, **plain}
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> Mechanism:

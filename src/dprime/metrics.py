@@ -16,7 +16,7 @@ from dprime import validate
 from dprime.curve import Kind, TradeOff, TradeOffMetrics
 from dprime.options import DECLARED
 from dprime.registry import METRICS, At, Metric, Observation
-from dprime.text import SIDES, Ceiling, Floor, Given, brief, round_down, round_up
+from dprime.text import SIDES, Ceiling, Floor, Given, round_down, round_up
 
 BLIND = TradeOff.gaussian(0.0)  # the curve of an attacker who guesses
 
@@ -67,14 +67,13 @@ class MetricValue:
         ['at most 0.1975', 'at least 0.8025']
         """
         number = self.shown()
-        if number == "no limit":
-            return number
-        least = number.startswith("≥")
-        return f"at least {number[2:]}" if least else f"{SIDES[self.kind]} {number}"
+        side = "at least" if number.startswith("≥") else SIDES[self.kind]
+        return number if number == "no limit" else f"{side} {number.removeprefix('≥ ')}"
 
     def __repr__(self) -> str:
-        also = [each.name for each in fields(self)[len(fields(MetricValue)) :]]
-        return brief(self, f"{self.title} {self.bounded()}, {self.kind}", *also)
+        also = (f", {each.name} {getattr(self, each.name)}" for each in fields(self)[6:])
+        words = f"{self.title} {self.bounded()}, {self.kind}{''.join(also)}"
+        return f"{type(self).__name__}({words})"
 
 
 @dataclass(frozen=True)

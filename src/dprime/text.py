@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 PROMISE = (
@@ -315,7 +315,11 @@ def aligned(rows: Sequence[Sequence[str]], *left: int) -> list[str]:
     ]
 
 
-def brief(result: object, words: str, *names: str) -> str:
-    """The repr of a result in one line: its class, some words, and further attributes by name."""
-    also = (f", {name.replace('_', ' ')} {getattr(result, name)}" for name in names)
-    return f"{type(result).__name__}({words}{''.join(also)})"
+def told(*names: str) -> Callable[[object], str]:
+    """The `__repr__` of a result of many parts: those that tell it from others."""
+
+    def shown(result: object) -> str:
+        parts = ", ".join(f"{name}={getattr(result, name)!r}" for name in names)
+        return f"{type(result).__name__}({parts})"
+
+    return shown

@@ -118,12 +118,4 @@ def _table(spent: Sequence[MetricValue], forecast: Sequence[MetricValue] | None)
     ]
     if forecast is not None:
         columns.append(["at the planned end", *(answer.shown() for answer in forecast)])
-    widths = [max(map(len, column)) for column in columns]
-    rows = zip(*columns, strict=True)
-    return [
-        "  ".join(
-            cell.ljust(width) if number == 0 else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return text.aligned([*zip(*columns, strict=True)])

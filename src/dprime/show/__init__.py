@@ -20,7 +20,7 @@ LATER = {"charts_of": "record_charts", "report_html": "report", "write_pdf": "pd
 """What draws or writes, and the modules where it is: loaded when it is first asked for."""
 
 
-__getattr__ = lazy(__name__, LATER)
+__getattr__, __dir__ = lazy(__name__, LATER)
 
 
 __all__ = [

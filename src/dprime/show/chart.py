@@ -21,7 +21,6 @@ from dprime.show import vega, wording
 from dprime.show.series import Axis, Series
 from dprime.show.theme import Theme
 from dprime.show.vega import TABLE
-from dprime.text import brief
 
 Row = dict[str, float | str | None]
 """One line of a chart's table: numbers and words."""
@@ -70,7 +69,7 @@ class Chart:
     height: int | None = None
 
     def __repr__(self) -> str:
-        return brief(self, f"{self.name}: {self.title}")
+        return f"Chart({self.name}: {self.title})"
 
     def rows(self) -> list[Row]:
         """Everything that is drawn, as one table; finite numbers and words only."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, final
 
@@ -136,44 +136,36 @@ def trade_off(
 def trade_offs(
     curves: Mapping[str, TradeOffMetrics], *, log: bool = False, fpr: float = 0.01
 ) -> Chart:
-    """Several curves by name, each called what it is: certified, an estimate or a lower bound.
-
-    The title reads them at the rate `fpr` of false alarms.
+    """Several curves by name, each called what it is; the title reads them at the rate `fpr`.
 
     >>> trade_offs({"A": TradeOff.gaussian(0.5), "B": TradeOff.gaussian(1.0)}).title
     'Members found at 1 % false alarms: A at most 3.39 %, B at most 9.24 %.'
     """
     also = (validate.inner_probability("fpr", fpr, example=0.01), *READ_ALOUD)
     start = SMALLEST if log else 0.0
-    series, told = [], []
-    for pencil, (name, curve) in zip(
-        theme.pencils("curves", len(curves)), curves.items(), strict=True
-    ):
+    guessing = Series("guessing", theme.BASELINE, (start, 1.0), (start, 1.0))
+    series, told, pencils = [guessing], [], theme.pencils("curves", len(curves))
+    for pencil, (name, curve) in zip(pencils, curves.items(), strict=True):
         side: Any = SIDES[curve.kind]
         drawn = _drawn(Points.of(curve, also), start)
-        series.append(Series(f"{name}, {side}", pencil, *drawn, says=side, aloud=also))
-        told.append(f"{name} {side} {_percent(curve.tpr(fpr), curve.kind)}")
-    series.append(Series("guessing", theme.BASELINE, (start, 1.0), (start, 1.0)))
+        series.insert(-1, Series(f"{name}, {side}", pencil, *drawn, says=side, aloud=also))
+        rounded = side.replace("about", "")
+        told.append(f"{name} {side} {_axis(log).say(curve.tpr(fpr), rounded)}")
     title = f"Members found at {wording.percent(fpr)} false alarms: {', '.join(told)}."
     kinds = dict.fromkeys(LINES[curve.kind] for curve in curves.values())
-    about = " ".join([AXES, *kinds])
-    return _chart("trade-offs", title, lambda axes: f"Line chart, {axes}. {about}", series, log)
+    return _chart("trade-offs", title, f"{AXES} {' '.join(kinds)}", series, log)
 
 
-def _percent(share: float, kind: str) -> str:
-    rounded = {"certified": wording.percent_up, "lower bound": wording.percent_down}
-    return rounded.get(kind, wording.percent)(share)
-
-
-def _chart(
-    name: str, title: str, about: Callable[[str], str], series: Sequence[Series], log: bool
-) -> Chart:
-    """A chart of members found against false alarms."""
+def _axis(log: bool) -> Axis:
     domain, ticks = (SMALLEST if log else 0.0, 1.0), DECADES if log else ()
-    x = Axis("fpr", FALSE_ALARMS, percent=True, log=log, domain=domain, ticks=ticks)
-    words = about("logarithmic axes" if log else "axes from 0 to 100 %")
-    y = replace(x, field="tpr", title=FOUND)
-    return Chart(f"{name}-log" if log else name, title, words, x, y, tuple(series))
+    return Axis("fpr", FALSE_ALARMS, percent=True, log=log, domain=domain, ticks=ticks)
+
+
+def _chart(name: str, title: str, about: str, series: Sequence[Series], log: bool) -> Chart:
+    """A chart of members found against false alarms."""
+    x, axes = _axis(log), "logarithmic axes" if log else "axes from 0 to 100 %"
+    about, y = f"Line chart, {axes}. {about}", replace(x, field="tpr", title=FOUND)
+    return Chart(f"{name}-log" if log else name, title, about, x, y, tuple(series))
 
 
 @dataclass(frozen=True)
@@ -218,12 +210,13 @@ class _Found:
         pairs = zip(lower.fpr, lower.tpr, strict=True)
         return max(pairs, key=lambda pair: pair[1] - claim.ceiling(pair[0]))[0]
 
-    def about(self, axes: str) -> str:
+    @property
+    def about(self) -> str:
         """The axes, what both curves are, and what lies between."""
         claimed = "The upper line is certified: on average over trainings no attacker lies above it"
         if self.exceeded:
             claimed = "One line is the claim, which says that on average no attacker lies above it"
-        told = f"Line chart, {axes}. {AXES} {claimed}."
+        told = f"{AXES} {claimed}."
         if self.lower is None:
             return told
         return (
