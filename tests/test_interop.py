@@ -2,6 +2,8 @@ import math
 
 import dp_accounting as dp
 import pytest
+import torch
+from opacus import PrivacyEngine
 
 from dprime import DPSGD, Composition, Gaussian, from_dp_event, from_opacus
 from dprime.guarantees import ZCDP, Laplace
@@ -22,6 +24,22 @@ def test_opacus_history_merges_equal_phases():
 
 def drawn(count):
     return dp.SampledWithoutReplacementDpEvent(1000, count, dp.GaussianDpEvent(1.0))
+
+
+@pytest.mark.filterwarnings("ignore:Secure RNG turned off", "ignore:GDP accounting")
+@pytest.mark.parametrize("kind", ["rdp", "gdp", "prv"])
+def test_all_that_opacus_keeps_is_read(kind, tmp_path):
+    engine = PrivacyEngine(accountant=kind)
+    for _ in range(500):
+        engine.accountant.step(noise_multiplier=1.0, sample_rate=0.01)
+    engine.save_checkpoint(path=tmp_path / "checkpoint.pt", module=torch.nn.Linear(1, 1))
+    saved = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
+    accountant = engine.accountant
+    for source in (engine, accountant, accountant.state_dict(), saved, accountant.history):
+        assert from_opacus(source) == DPSGD(1.0, 0.01, 500, public_size=True)
+    if kind != "gdp":  # which is no upper bound
+        proved = from_opacus(engine, public_constants=True).curve().epsilon(1e-5)
+        assert 0.5 * engine.get_epsilon(1e-5) < proved <= engine.get_epsilon(1e-5)
 
 
 @pytest.mark.parametrize(

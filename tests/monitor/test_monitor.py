@@ -14,6 +14,7 @@ from opacus.schedulers import ExponentialGradClip, StepNoise
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch.optim.optimizer import _global_optimizer_pre_hooks
 
+from brief import one_line
 from dprime import DPSGD, Composition
 from dprime.interop import from_opacus
 from dprime.mechanisms import Gaussian
@@ -240,6 +241,7 @@ class TestShown:
             certified(DPSGD(1.0, RATE, steps)).curve().epsilon(1e-3) for steps in (6, 12, 18)
         ]
         assert [answer.value for answer in monitor.history()] == expected
+        assert all(one_line(at) for at in (*monitor.history(), monitor.ledger))
 
     def test_the_report(self, private):
         class Finder(Watcher):
