@@ -93,7 +93,8 @@ def test_a_refuted_claim_promises_nothing():
 CURVE = TRAINING.curve()
 RESULTS = [
     *EVERY, CURVE, CURVE.plot(), *risk_profile(CURVE),
-    dprime.estimates.central_limit(1.0, 0.01, 200), dprime.metrics.profile()[2], solve(dprime.Gaussian(), {"advantage": 0.1}),
+    dprime.estimates.central_limit(1.0, 0.01, 200), dprime.metrics.profile()[2],
+    solve(dprime.Gaussian(), {"advantage": 0.1}),
     dprime.EpsilonDeltaProfile([(each / 10, 1e-5) for each in range(100)]),
     dprime.Composition(*map(dprime.Gaussian, range(1, 100))), lower_bound(range(50), range(50)),
     lower_bound(range(50), range(50), method="band").curve, plan(CURVE),
