@@ -43,8 +43,11 @@ def test_mechanisms_are_compared_for_one_adjacency():
     mixed = compare({"little": LITTLE, "sized": SIZED})
     assert mixed[0]["little"] == LITTLE.curve("zero-out").advantage()
     assert mixed.note == f"{text.certified('zero-out')}."
-    replaced = compare({"little": LITTLE}, adjacency="replace")
-    assert replaced[0]["little"] == LITTLE.curve("replace").advantage()
+    for replaced in (
+        compare({"little": LITTLE}, adjacency="replace"),
+        compare({"little": LITTLE}, max_prior=0.1),  # no other adjacency has an answer
+    ):
+        assert replaced[0]["little"] == LITTLE.curve("replace").advantage()
 
 
 def test_each_column_says_what_it_is():
@@ -61,6 +64,8 @@ def test_both_draw_themselves(monkeypatch):
     assert LITTLE.curve().plot(log=True).name == "trade-off-log"
     assert LITTLE.curve().summary().plot(fpr=0.1).name == "trade-off"
     assert [each.plot().name for each in (ESTIMATE, LOWER)] == ["trade-offs"] * 2
+    many = compare({f"mu {mu}": TradeOff.gaussian(mu) for mu in range(9)})
+    assert "<td" in many._repr_html_()  # more than a chart can tell apart
     drawn = compare({"a": LITTLE, "b": ESTIMATE}).plot()
     assert [series.name for series in drawn.series] == ["a, at most", "b, about", "guessing"]
     monkeypatch.setattr("dprime.show.needs.find_spec", lambda _: None)
@@ -78,6 +83,10 @@ test_what_cannot_be_compared_is_refused = refuses(
         "curves name curves or": lambda: compare([LITTLE]),
         "adjacency be given": lambda: compare(
             {"a": LITTLE, "b": EpsilonDelta(1.0, adjacency="replace")}
+        ),
+        "adjacency be left out": lambda: compare({"a": LITTLE.curve()}, adjacency="replace"),
+        "adjacency be 'replace' for secret": lambda: compare(
+            {"a": LITTLE}, adjacency="zero-out", max_prior=0.1
         ),
         "fqr be left out": lambda: compare({"a": TradeOff.gaussian(1.0)}, fqr=0.1),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping
 from functools import partial
 
@@ -40,16 +41,16 @@ def compare(
     >>> table[0]["title"], round(table[0]["little"], 3), round(table[0]["much"], 3)
     ('Membership advantage', 0.161, 0.094)
     """
-    known = (Mechanism, TradeOffMetrics)
-    named = isinstance(curves, Mapping) and curves and not {*curves} & {*COLUMNS}
-    if not named or not all(isinstance(each, known) for each in curves.values()):
-        wanted = f"name curves or mechanisms, by other names than {', '.join(COLUMNS)}"
-        raise validate.InputError.of("curves", wanted, f"got {curves}", 'give {"A": a, "B": b}')
-    run = [each for each in curves.values() if isinstance(each, Mechanism)]
-    if adjacency is None and run:
-        adjacency = Composition(*run).default_adjacency
+    run = _mechanisms(curves)
+    if run:
+        for reading in profile(**conditions):
+            adjacency = reading.adjacency(adjacency)
+        adjacency = adjacency or Composition(*run).default_adjacency
+    elif adjacency is not None:
+        wanted, remedy = "left out where curves are compared", "make them for one adjacency"
+        raise validate.invalid_value("adjacency", adjacency, wanted, remedy)
     taken = {
-        str(name): each.curve(adjacency) if isinstance(each, Mechanism) else each
+        name: each.curve(adjacency) if isinstance(each, Mechanism) else each
         for name, each in curves.items()
     }
     rows, cells = [], []
@@ -59,10 +60,22 @@ def compare(
         rows.append({"name": reading.name, "title": reading.title, **values})
         cells.append((reading.title, *(each.shown() for each in answers)))
     head = ("What", *(f"{name}, {text.SIDES[curve.kind]}" for name, curve in taken.items()))
-    relation = adjacency if len(run) == len(taken) else None
-    notes = dict.fromkeys(_note(curve, relation).rstrip(".") for curve in taken.values())
-    plot = partial(load("show.notebook", "curves_chart"), taken)
+    known = adjacency if len(run) == len(taken) else None
+    notes = dict.fromkeys(_note(curve, known).rstrip(".") for curve in taken.values())
+    plot = partial(load("show.notebook", "chart_of"), taken)
     return Table(tuple(rows), head, tuple(cells), f"{'. '.join(notes)}.", plot)
+
+
+def _mechanisms(curves: Mapping[str, TradeOffMetrics | Mechanism]) -> list[Mechanism]:
+    """Those among what is compared, once all of it is checked."""
+    given = curves if isinstance(curves, Mapping) else {}
+    fit = (isinstance(each, TradeOffMetrics | Mechanism) for each in given.values())
+    named = (isinstance(name, str) and name not in COLUMNS for name in given)
+    if not given or not all(fit) or not all(named):
+        wanted = f"name curves or mechanisms, by other words than {', '.join(COLUMNS)}"
+        found = f"it is {textwrap.shorten(repr(curves), 100)}"
+        raise validate.InputError.of("curves", wanted, found, 'give {"A": a, "B": b}')
+    return [each for each in given.values() if isinstance(each, Mechanism)]
 
 
 def _readings(

@@ -67,7 +67,7 @@ class TradeOffMetrics:
 
         Of a certified curve it takes what `show.charts.trade_off` takes, such as a `lower` curve.
         """
-        return load("show.notebook", "curve_chart")(self, **options)
+        return load("show.notebook", "chart_of")(self, **options)
 
     def points(self, also: Sequence[float] = ()) -> tuple[Array, Array]:
         """(FPR, TPR) close enough for a drawing; `also` are further false-positive rates."""

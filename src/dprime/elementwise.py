@@ -15,19 +15,14 @@ from dprime.privacy_loss import Array
 P = ParamSpec("P")
 
 
-class BoundReading(Protocol[P]):
-    """A reading of one curve: of numbers a number, of arrays an array."""
+class ReadingMethod(Protocol[P]):
+    """A reading, as a method or of one curve: of numbers a number, of arrays an array."""
 
+    def __get__(self, curve: object, kind: type | None = None) -> ReadingMethod[P]: ...
     @overload
     def __call__(self, *given: P.args, **named: P.kwargs) -> float: ...
     @overload
     def __call__(self, *given: ArrayLike, **named: ArrayLike) -> Array: ...
-
-
-class ReadingMethod(Protocol[P]):
-    """A method that is a reading of its curve."""
-
-    def __get__(self, curve: object, kind: type | None = None) -> BoundReading[P]: ...
 
 
 def elementwise(method: Callable[Concatenate[Any, P], float]) -> ReadingMethod[P]:

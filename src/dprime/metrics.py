@@ -130,6 +130,14 @@ class Reading:
         baseline = self.metric.baseline
         return 0.0 if baseline is None else baseline.value(self.conditions)
 
+    def adjacency(self, given: str | None) -> str | None:
+        """The adjacency to read the curve for, or an error where it cannot answer the question."""
+        needed = self.metric.adjacency
+        if needed and given not in (None, needed):
+            requirement = f"{needed!r} for {self.name}"
+            raise validate.invalid_value("adjacency", given, requirement, "leave it out")
+        return needed or given
+
     def value(self, curve: TradeOffMetrics) -> float:
         read = self.metric.read or getattr(TradeOffMetrics, self.name)
         return float(read(curve, *self.conditions.values()))
@@ -262,14 +270,6 @@ class Target:
             if known.explicit and condition not in present:
                 raise missing_condition(condition, name)
         return Target(certifiable(name, present), value)
-
-    def adjacency(self, given: str | None) -> str | None:
-        """The adjacency to read the curve for, or an error where it cannot answer the question."""
-        needed = self.reading.metric.adjacency
-        if needed and given not in (None, needed):
-            requirement = f"{needed!r} for the target {self.reading.name}"
-            raise validate.invalid_value("adjacency", given, requirement, "leave it out")
-        return needed or given
 
     def keeps(self, value: float) -> bool:
         return value <= self.value if self.reading.metric.rises else value >= self.value

@@ -12,7 +12,7 @@ from html import escape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from dprime import text
+from dprime import text, validate
 from dprime.curve import Estimate, TradeOff, TradeOffMetrics
 from dprime.show.charts import Points, trade_off, trade_offs
 from dprime.show.needs import check_drawing
@@ -35,18 +35,13 @@ def table_html(table: Table) -> str:
     return _table(table.head, table.cells, table.note) + _drawing(table.plot)
 
 
-def curve_chart(curve: TradeOffMetrics, **options: Any) -> Chart:
-    """What `curve.plot` draws; nothing but a certified curve is drawn as a certified limit."""
-    if not isinstance(curve, TradeOff):
-        name = curve.source if isinstance(curve, Estimate) else "reached"
-        return curves_chart({name: curve}, **options)
+def chart_of(curves: TradeOffMetrics | Mapping[str, TradeOffMetrics], **options: Any) -> Chart:
+    """What `plot` draws of a curve or of several; a certified one alone is drawn as a limit."""
     check_drawing()
-    return trade_off(curve, **options)
-
-
-def curves_chart(curves: Mapping[str, TradeOffMetrics], **options: Any) -> Chart:
-    """What `compare(...).plot` draws."""
-    check_drawing()
+    if isinstance(curves, TradeOff):
+        return trade_off(curves, **options)
+    if isinstance(curves, TradeOffMetrics):
+        curves = {curves.source if isinstance(curves, Estimate) else "reached": curves}
     return trade_offs(curves, **options)
 
 
@@ -97,5 +92,8 @@ def _drawing(make: Callable[[], Chart]) -> str:
     """The drawing, where the libraries that draw are installed."""
     if find_spec("vl_convert") is None:
         return f"<p>For a drawing: {text.install('show')}</p>"
-    chart = make()
+    try:
+        chart = make()
+    except validate.InputError as refused:  # the numbers can be shown all the same
+        return f"<p>{escape(str(refused))}</p>"
     return f'<div role="img" aria-label="{escape(chart.text)}">{chart.svg()}</div>'
