@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, wraps
-from numbers import Real
 from typing import Any, Concatenate, ParamSpec, Protocol, cast, overload
 
 import numpy as np
@@ -30,13 +29,8 @@ def elementwise(method: Callable[Concatenate[Any, P], float]) -> ReadingMethod[P
 
     @wraps(method)
     def read(curve: object, *given: Any, **named: Any) -> Any:
-        if not any(_is_array(each) for each in (*given, *named.values())):
-            return method(curve, *given, **named)
-        return np.vectorize(partial(method, curve), otypes=[float])(*given, **named)
+        if any(np.ndim(each) for each in (*given, *named.values())):
+            return np.vectorize(partial(method, curve), otypes=[float])(*given, **named)
+        return method(curve, *given, **named)
 
     return cast(ReadingMethod[P], read)
-
-
-def _is_array(value: object) -> bool:
-    listed = isinstance(value, list | tuple) or hasattr(value, "__array__")
-    return listed and not isinstance(value, Real)
