@@ -61,9 +61,9 @@ def compare(
         cells.append((reading.title, *(each.shown() for each in answers)))
     head = ("What", *(f"{name}, {text.SIDES[curve.kind]}" for name, curve in taken.items()))
     known = adjacency if len(run) == len(taken) else None
-    notes = dict.fromkeys(_note(curve, known).rstrip(".") for curve in taken.values())
+    notes = dict.fromkeys(_note(curve, known) for curve in taken.values())
     plot = partial(load("show.notebook", "chart_of"), taken)
-    return Table(tuple(rows), head, tuple(cells), f"{'. '.join(notes)}.", plot)
+    return Table(tuple(rows), head, tuple(cells), "\n".join(notes), plot)
 
 
 def _mechanisms(curves: Mapping[str, TradeOffMetrics | Mechanism]) -> list[Mechanism]:

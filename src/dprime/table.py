@@ -42,7 +42,8 @@ class Table(Sequence[Mapping[str, Any]]):
             lines += [(*first, parts[0]), *((*("" for _ in first), part) for part in parts[1:])]
         words = [len(self.head) - 1] if len(lines) > len(self.cells) + 1 else []
         shown = text.aligned(lines, *words)
-        return "\n".join([*shown, *textwrap.wrap(self.note, max(map(len, shown)))])
+        width = max(map(len, shown))
+        return "\n".join([*shown, *(textwrap.fill(n, width) for n in self.note.splitlines())])
 
     def _repr_html_(self) -> str:
         return str(load("show.notebook", "table_html")(self))

@@ -82,8 +82,9 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], note: str) -> str
         "<tr>" + "".join(f"<td {LEFT}>{escape(cell)}</td>" for cell in row) + "</tr>"
         for row in rows
     )
+    said = escape(note).replace("\n", "<br>")
     return (
-        f"<table><caption {LEFT}>{escape(note)}</caption><thead><tr>{top}</tr></thead>"
+        f"<table><caption {LEFT}>{said}</caption><thead><tr>{top}</tr></thead>"
         f"<tbody>{lines}</tbody></table>"
     )
 
