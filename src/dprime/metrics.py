@@ -61,11 +61,7 @@ class MetricValue:
         return round_up(self.value).replace("inf", "no limit")
 
     def bounded(self) -> str:
-        """The number with the side on which the truth lies.
-
-        >>> [answer.bounded() for answer in risk_profile(TradeOff.gaussian(0.5))[:2]]
-        ['at most 0.1975', 'at least 0.8025']
-        """
+        """The number in words: "at most 0.1975", "at least 0.8025", "no limit"."""
         number = self.shown()
         side = "at least" if number.startswith("≥") else SIDES[self.kind]
         return number if number == "no limit" else f"{side} {number.removeprefix('≥ ')}"

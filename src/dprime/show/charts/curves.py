@@ -40,10 +40,8 @@ AXES = (
     "found. Guessing finds as many members as it raises false alarms."
 )
 
-
 LINES = {
-    "certified": 'A line with "at most" is certified: on average over trainings no attacker lies '
-    "above it.",
+    "certified": 'A line with "at most" is certified: no attacker lies above it on average.',
     "estimate": 'A line with "about" is an estimate: the truth can lie above it.',
     "lower bound": 'A line with "at least" is what an attacker reached, with its confidence.',
 }
