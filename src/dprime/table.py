@@ -10,8 +10,7 @@ from typing import Any, final
 from dprime import text
 from dprime._lazy import load
 
-WIDTH = 64
-"""Letters in a line of a cell that is a sentence."""
+WIDTH = 64  # letters in a line of a cell that is a sentence
 
 
 @final
