@@ -40,13 +40,6 @@ AXES = (
     "found. Guessing finds as many members as it raises false alarms."
 )
 
-LINES = {
-    "certified": 'A line with "at most" is certified: no attacker lies above it on average.',
-    "estimate": 'A line with "about" is an estimate: the truth can lie above it.',
-    "lower bound": 'A line with "at least" is what an attacker reached, with its confidence.',
-}
-"""What a line is, by the kind of its curve."""
-
 
 @final
 @dataclass(frozen=True)
@@ -128,42 +121,16 @@ def trade_off(
             raise validate.invalid_input("confidence", "missing", wanted, remedy)
         validate.inner_probability("confidence", confidence, example=0.95)
     found = _Found(most, lower, confidence or 0.0, fpr, refuted)
-    return _chart("trade-off", found.title, found.about, found.series(log), log)
-
-
-def trade_offs(
-    curves: Mapping[str, TradeOffMetrics], *, log: bool = False, fpr: float = 0.01
-) -> Chart:
-    """Several curves by name, each called what it is; the title reads them at the rate `fpr`.
-
-    >>> trade_offs({"A": TradeOff.gaussian(0.5), "B": TradeOff.gaussian(1.0)}).title
-    'Members found at 1 % false alarms: A at most 3.39 %, B at most 9.24 %.'
-    """
-    also = (validate.inner_probability("fpr", fpr, example=0.01), *READ_ALOUD)
-    start = SMALLEST if log else 0.0
-    guessing = Series("guessing", theme.BASELINE, (start, 1.0), (start, 1.0))
-    series, told, pencils = [guessing], [], theme.pencils("curves", len(curves))
-    for pencil, (name, curve) in zip(pencils, curves.items(), strict=True):
-        side: Any = SIDES[curve.kind]
-        drawn = _drawn(Points.of(curve, also), start)
-        series.insert(-1, Series(f"{name}, {side}", pencil, *drawn, says=side, aloud=also))
-        rounded = side.replace("about", "")
-        told.append(f"{name} {side} {_axis(log).say(curve.tpr(fpr), rounded)}")
-    title = f"Members found at {wording.percent(fpr)} false alarms: {', '.join(told)}."
-    kinds = dict.fromkeys(LINES[curve.kind] for curve in curves.values())
-    return _chart("trade-offs", title, f"{AXES} {' '.join(kinds)}", series, log)
-
-
-def _axis(log: bool) -> Axis:
     domain, ticks = (SMALLEST if log else 0.0, 1.0), DECADES if log else ()
-    return Axis("fpr", FALSE_ALARMS, percent=True, log=log, domain=domain, ticks=ticks)
-
-
-def _chart(name: str, title: str, about: str, series: Sequence[Series], log: bool) -> Chart:
-    """A chart of members found against false alarms."""
-    x, axes = _axis(log), "logarithmic axes" if log else "axes from 0 to 100 %"
-    about, y = f"Line chart, {axes}. {about}", replace(x, field="tpr", title=FOUND)
-    return Chart(f"{name}-log" if log else name, title, about, x, y, tuple(series))
+    x = Axis("fpr", FALSE_ALARMS, percent=True, log=log, domain=domain, ticks=ticks)
+    return Chart(
+        "trade-off-log" if log else "trade-off",
+        found.title,
+        found.about("logarithmic axes" if log else "axes from 0 to 100 %"),
+        x,
+        replace(x, field="tpr", title=FOUND),
+        found.series(log),
+    )
 
 
 @dataclass(frozen=True)
@@ -208,13 +175,12 @@ class _Found:
         pairs = zip(lower.fpr, lower.tpr, strict=True)
         return max(pairs, key=lambda pair: pair[1] - claim.ceiling(pair[0]))[0]
 
-    @property
-    def about(self) -> str:
+    def about(self, axes: str) -> str:
         """The axes, what both curves are, and what lies between."""
         claimed = "The upper line is certified: on average over trainings no attacker lies above it"
         if self.exceeded:
             claimed = "One line is the claim, which says that on average no attacker lies above it"
-        told = f"{AXES} {claimed}."
+        told = f"Line chart, {axes}. {AXES} {claimed}."
         if self.lower is None:
             return told
         return (
@@ -285,3 +251,41 @@ def _drawn(points: Points, start: float) -> tuple[list[float], list[float]]:
     pairs = zip(points.fpr, points.tpr, strict=True)
     kept = [(x, y) for x, y in pairs if min(x, y) >= start]
     return [x for x, _ in kept], [y for _, y in kept]
+
+
+LINES = {
+    "certified": 'A line with "at most" is certified: no attacker lies above it on average.',
+    "estimate": 'A line with "about" is an estimate: the truth can lie above it.',
+    "lower bound": 'A line with "at least" is what an attacker reached, with its confidence.',
+}
+"""What a line is, by the kind of its curve."""
+
+
+def trade_offs(
+    curves: Mapping[str, TradeOffMetrics], *, log: bool = False, fpr: float = 0.01
+) -> Chart:
+    """Several curves by name, each called what it is; the title reads them at the rate `fpr`.
+
+    >>> trade_offs({"A": TradeOff.gaussian(0.5), "B": TradeOff.gaussian(1.0)}).title
+    'Members found at 1 % false alarms: A at most 3.39 %, B at most 9.24 %.'
+    """
+    also = (validate.inner_probability("fpr", fpr, example=0.01), *READ_ALOUD)
+    start, ticks = (SMALLEST, DECADES) if log else (0.0, ())
+    x = Axis("fpr", FALSE_ALARMS, percent=True, log=log, domain=(start, 1.0), ticks=ticks)
+    series, told, pencils = [], [], theme.pencils("curves", len(curves))
+    for pencil, (name, curve) in zip(pencils, curves.items(), strict=True):
+        side: Any = SIDES[curve.kind]
+        drawn = _drawn(Points.of(curve, also), start)
+        series.append(Series(f"{name}, {side}", pencil, *drawn, says=side, aloud=also))
+        told.append(f"{name} {side} {x.say(curve.tpr(fpr), side.replace('about', ''))}")
+    series.append(Series("guessing", theme.BASELINE, (start, 1.0), (start, 1.0)))
+    kinds = dict.fromkeys(LINES[curve.kind] for curve in curves.values())
+    axes = "logarithmic axes" if log else "axes from 0 to 100 %"
+    return Chart(
+        "trade-offs-log" if log else "trade-offs",
+        f"Members found at {wording.percent(fpr)} false alarms: {', '.join(told)}.",
+        f"Line chart, {axes}. {AXES} {' '.join(kinds)}",
+        x,
+        replace(x, field="tpr", title=FOUND),
+        tuple(series),
+    )
