@@ -303,16 +303,11 @@ def aligned(rows: Sequence[Sequence[str]], *left: int) -> list[str]:
     >>> aligned([("", "spent"), ("advantage", "0.1")])
     ['           spent', 'advantage    0.1']
     """
-    sides = [
-        (str.ljust if place in (0, *left) else str.rjust, max(map(len, column)))
-        for place, column in enumerate(zip(*rows, strict=True))
-    ]
-    return [
-        "  ".join(
-            side(cell, width) for cell, (side, width) in zip(row, sides, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
+    columns = []
+    for place, cells in enumerate(zip(*rows, strict=True)):
+        pad = str.ljust if place in (0, *left) else str.rjust
+        columns.append([pad(cell, max(map(len, cells))) for cell in cells])
+    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
 
 
 def told(*names: str) -> Callable[[object], str]:
