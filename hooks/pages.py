@@ -25,6 +25,7 @@ REFERENCE: Mapping[str, tuple[str, str]] = {
     "guarantees": ("Guarantees", "mechanisms.md"),
     "solve": ("Choosing", "choosing.md"),
     "metrics": ("Metrics", "meaning.md"),
+    "comparison": ("Comparisons", "curve.md"),
     "consequences": ("Consequences", "consequences.md"),
     "estimates": ("Estimates", "meaning.md"),
     "bounds": ("Bounds", "errata.md"),
@@ -47,7 +48,10 @@ REFERENCE: Mapping[str, tuple[str, str]] = {
 }
 """A page for each module, or for a package: its title, and where it is explained."""
 
-BESIDE = {"mechanisms": ("parameters",), "metrics": ("registry",), "shapes": ("halves",)}
+BESIDE = {
+    "mechanisms": ("parameters",), "metrics": ("registry",), "comparison": ("table",),
+    "shapes": ("halves",),
+}  # fmt: skip
 """Modules on another one's page."""
 
 WHOLE = ("attributes", "canaries", "web")

@@ -2,8 +2,10 @@ import math
 
 import dp_accounting as dp
 import pytest
+import torch
+from opacus import PrivacyEngine
 
-from dprime import DPSGD, Composition, Gaussian, from_dp_event, from_opacus_history
+from dprime import DPSGD, Composition, Gaussian, from_dp_event, from_opacus
 from dprime.guarantees import ZCDP, Laplace
 from refusals import refuses
 
@@ -14,14 +16,30 @@ ANSWERED = dp.RandomizedResponseDpEvent(0.4, 3)
 def test_opacus_history_merges_equal_phases():
     history = [(1.0, 0.01, 300), (1.5, 0.01, 100), (1.0, 0.01, 700)]
     merged = Composition(DPSGD(1.0, 0.01, 1000), DPSGD(1.5, 0.01, 100))
-    assert from_opacus_history(history, public_constants=True) == merged
-    sized = from_opacus_history([(1.0, 0.01, 300)])
+    assert from_opacus(history, public_constants=True) == merged
+    sized = from_opacus([(1.0, 0.01, 300)])
     assert sized == DPSGD(1.0, 0.01, 300, public_size=True)
     assert sized.default_adjacency == "zero-out"  # Opacus takes the rate from the number of records
 
 
 def drawn(count):
     return dp.SampledWithoutReplacementDpEvent(1000, count, dp.GaussianDpEvent(1.0))
+
+
+@pytest.mark.filterwarnings("ignore:Secure RNG turned off", "ignore:GDP accounting")
+@pytest.mark.parametrize("kind", ["rdp", "gdp", "prv"])
+def test_all_that_opacus_keeps_is_read(kind, tmp_path):
+    engine = PrivacyEngine(accountant=kind)
+    for _ in range(500):
+        engine.accountant.step(noise_multiplier=1.0, sample_rate=0.01)
+    engine.save_checkpoint(path=tmp_path / "checkpoint.pt", module=torch.nn.Linear(1, 1))
+    saved = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
+    accountant = engine.accountant
+    for source in (engine, accountant, accountant.state_dict(), saved, accountant.history):
+        assert from_opacus(source) == DPSGD(1.0, 0.01, 500, public_size=True)
+    if kind != "gdp":  # which is no upper bound
+        proved = from_opacus(engine, public_constants=True).curve().epsilon(1e-5)
+        assert 0.5 * engine.get_epsilon(1e-5) < proved <= engine.get_epsilon(1e-5)
 
 
 @pytest.mark.parametrize(
@@ -77,15 +95,16 @@ def events(*given):
 
 
 def history(*phases):
-    return lambda: from_opacus_history(phases)
+    return lambda: from_opacus(list(phases))
 
 
 NOTHING_HIDES = dp.RandomizedResponseDpEvent(0, 3)
 test_what_is_not_covered_is_refused = refuses(
     {
-        "history be": history(),
-        "history be of triples": history((1.0, 0.01)),
-        "history be of triples (": history(1.0),
+        "history be of at least one": history(),
+        "history hold triples": history((1.0, 0.01)),
+        "history hold triples (": history(1.0),
+        "history be a list": lambda: from_opacus({"mechanism": "prv"}),
         "noise_multiplier be above 0": history((0.0, 0.01, 3)),
         "noise_parameter be above 0": events(NOTHING_HIDES, "replace"),
         "adjacency be 'replace' for ran": events(NOTHING_HIDES),

@@ -214,6 +214,6 @@ test_a_wrong_reading_or_target_is_refused = refuses(
         "success be above 0.7": lambda: Target.of({"success": 0.5, "prior": 0.3}),
         "secret_success be above": lambda: Target.of({"secret_success": 0.1, "max_prior": 0.1}),
         "epsilon be above 0": lambda: Target.of({"epsilon": -1.0, "delta": 1e-5}),
-        "adjacency be 'replace' for the target": lambda: SECRET.adjacency("add-remove"),
+        "adjacency be 'replace' for secret": lambda: SECRET.reading.adjacency("add-remove"),
     }
 )

@@ -94,6 +94,15 @@ def test_the_package_loads_no_library_until_it_is_asked():
     assert done.stdout == "[]\n['numpy', 'scipy']\n"
 
 
+@pytest.mark.parametrize(
+    "name", ["audit", "membership", "monitor", "canaries", "attributes", "show", "check"]
+)
+def test_a_package_lists_its_names_also_those_that_are_not_loaded_yet(name):
+    package = import_module(f"dprime.{name}")
+    assert {*dir(package)} == {"__doc__", *package.__all__}
+    assert all(hasattr(package, each) for each in package.__all__)
+
+
 def test_changelog_names_the_version():
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert newest.group(1) == dprime.__version__

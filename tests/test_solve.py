@@ -23,7 +23,7 @@ def kept(plan, target, adjacency=None, group_size=1, within=WITHIN):
     found = solve(plan, target, adjacency=adjacency, group_size=group_size)
     assert (plan.free_parameters(), found.mechanism.free_parameters()) == ([found.parameter], [])
     goal = Target.of(target)
-    curve = found.mechanism.curve(goal.adjacency(adjacency), group_size=group_size)
+    curve = found.mechanism.curve(goal.reading.adjacency(adjacency), group_size=group_size)
     value = goal.reading.value(curve)
     assert goal.keeps(value)
     assert value == goal.reading.value(found.curve)

@@ -15,14 +15,16 @@ from rich.console import Console
 
 import dprime
 from audited import run
+from brief import one_line
 from dprime import text
-from dprime.audit import record_of
+from dprime.audit import lower_bound, plan, record_of
 from dprime.cli.tables import risk_table
+from dprime.consequences import consequences
 from dprime.mechanisms import ADJACENCIES
 from dprime.metrics import risk_profile
-from dprime.monitor import summary
+from dprime.monitor import Ledger, StepRecord, summary
 from dprime.show import card, card_markdown, report_html
-from dprime.show.notebook import curve_html
+from dprime.solve import solve
 from dprime.web.service import ExplorerService
 from test_mechanisms import EVERY
 
@@ -74,7 +76,7 @@ def test_every_place_prints_the_same_sentence(adjacency):
 
 
 def test_a_notebook_prints_it_of_a_curve_whose_adjacency_is_not_known():
-    assert text.certified() in html.unescape(curve_html(TRAINING.curve()))
+    assert text.certified() in html.unescape(TRAINING.curve()._repr_html_())
 
 
 def test_the_places_with_room_name_every_condition():
@@ -86,6 +88,31 @@ def test_the_places_with_room_name_every_condition():
 def test_a_refuted_claim_promises_nothing():
     assert card(record_of(run("broken")))["claim"]["certified"] is None
     assert [shown for shown in shown_of("broken") if text.PROMISE in shown] == []
+
+
+CURVE = TRAINING.curve()
+RESULTS = [
+    *EVERY, CURVE, CURVE.plot(), *risk_profile(CURVE),
+    dprime.estimates.central_limit(1.0, 0.01, 200), dprime.metrics.profile()[2],
+    solve(dprime.Gaussian(), {"advantage": 0.1}),
+    dprime.EpsilonDeltaProfile([(each / 10, 1e-5) for each in range(100)]),
+    dprime.Composition(*map(dprime.Gaussian, range(1, 100))), lower_bound(range(50), range(50)),
+    lower_bound(range(50), range(50), method="band").curve, plan(CURVE),
+    Ledger([(StepRecord(1, 0.1), 9)]), consequences(TRAINING, sampling_probability=0.1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
+def test_a_result_is_told_in_one_line(result):
+    assert one_line(result)
+    if isinstance(result, dprime.Mechanism) and "..." not in repr(result):
+        assert eval(repr(result), {name: getattr(dprime, name) for name in dir(dprime)}) == result
+
+
+def test_an_audit_is_told_in_one_line():
+    record = record_of(run("stands"))
+    for part in (record, record.verdict, record.claim, *record.bounds, *record.rows):
+        assert one_line(part)
 
 
 def test_the_sentence_has_no_second_copy():

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from dprime import _lazy
 
 if TYPE_CHECKING:
+    from dprime.comparison import compare as compare
     from dprime.curve import Estimate as Estimate
     from dprime.curve import LowerCurve as LowerCurve
     from dprime.curve import TradeOff as TradeOff
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from dprime.guarantees import Laplace as Laplace
     from dprime.guarantees import RandomizedResponse as RandomizedResponse
     from dprime.interop import from_dp_event as from_dp_event
-    from dprime.interop import from_opacus_history as from_opacus_history
+    from dprime.interop import from_opacus as from_opacus
     from dprime.mechanisms import DPSGD as DPSGD
     from dprime.mechanisms import Composition as Composition
     from dprime.mechanisms import Gaussian as Gaussian
@@ -44,18 +45,21 @@ if TYPE_CHECKING:
     from dprime.metrics import risk_profile as risk_profile
     from dprime.privacy_loss import NotCertifiableError as NotCertifiableError
     from dprime.solve import choose as choose
+    from dprime.table import Table as Table
     from dprime.validate import InputError as InputError
 
 __version__ = "0.16.0"
 
 MODULE_NAMES = {
+    "comparison": "compare",
     "curve": "Estimate LowerCurve TradeOff best",
     "guarantees": "GDP PLD RDP ZCDP EpsilonDelta EpsilonDeltaProfile Laplace RandomizedResponse",
-    "interop": "from_dp_event from_opacus_history",
+    "interop": "from_dp_event from_opacus",
     "mechanisms": "DPSGD Composition Gaussian Mechanism PoolSampled",
     "metrics": "MetricValue Reading profile risk_profile",
     "privacy_loss": "NotCertifiableError",
     "solve": "choose",
+    "table": "Table",
     "validate": "InputError",
 }
 PLACES = {name: module for module, names in MODULE_NAMES.items() for name in names.split()}
@@ -67,8 +71,4 @@ MODULES = (*MODULE_NAMES, "accountant", "composition", "estimates", "parameters"
 __all__ = list(sorted(PLACES, key=lambda name: (not name.isupper(), name)))  # noqa: C413
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
-    __getattr__ = _lazy.lazy(__name__, PLACES, modules=MODULES)
-
-
-def __dir__() -> list[str]:
-    return sorted(("__doc__", "__version__", *PLACES, *MODULES))
+    __getattr__, __dir__ = _lazy.lazy(__name__, PLACES, modules=MODULES)

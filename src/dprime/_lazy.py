@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,8 +26,8 @@ def lazy(
     modules: Sequence[str] = (),
     library: str | None = None,
     needing: Mapping[str, str] | None = None,
-) -> Callable[[str], Any]:
-    """The `__getattr__` of a package, whose names have places: their modules."""
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package, whose names have places: their modules."""
     needing = needing or {}
     every = {**needing, **places}
 
@@ -40,4 +41,8 @@ def lazy(
             raise ImportError(f"{package}.{name} needs {title}: {text.install(extra)}")
         return getattr(import_module(f"{package}.{every[name]}"), name)
 
-    return get
+    def names() -> list[str]:
+        own = sys.modules[package]
+        return sorted({"__doc__", "__version__"} & {*vars(own)} | {*own.__all__, *modules})
+
+    return get, names

@@ -33,6 +33,9 @@ class Consequences:
     negative_accuracy: MetricValue
     generalisation_gap: MetricValue
 
+    def __repr__(self) -> str:
+        return f"Consequences({', '.join(f'{a.title} {a.bounded()}' for a in self.answers)})"
+
     @property
     def answers(self) -> list[MetricValue]:
         return [getattr(self, field.name) for field in fields(self)[1:]]

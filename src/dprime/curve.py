@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal, final
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 import scipy
 
 from dprime import validate
 from dprime._lazy import load
+from dprime.elementwise import elementwise
 from dprime.halves import Line
 from dprime.privacy_loss import Array, PrivacyLoss
 from dprime.shapes import GaussianShape, Polygon, Shape
+from dprime.table import Table
 
 Kind = Literal["certified", "estimate", "lower bound"]
 
@@ -28,23 +30,44 @@ DRAWN = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.0, 
 """False-positive rates at which a drawing shows a curve."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TradeOffMetrics:
     """The metrics, read off a shape."""
 
     shape: Shape
     kind: ClassVar[Kind]
 
+    @elementwise
     def tpr(self, fpr: float) -> float:
         """Largest true-positive rate of any attacker with this false-positive rate."""
         return self.shape.tpr(validate.probability("fpr", fpr))
 
+    @elementwise
     def fpr(self, tpr: float) -> float:
         """Smallest false-positive rate at which an attacker can reach this true-positive rate."""
         return self.shape.fpr(validate.probability("tpr", tpr, example=0.5))
 
+    def __repr__(self) -> str:
+        readings = (load("metrics", "Reading")(name).of(self) for name in ("advantage", "epsilon"))
+        also = {each.name: getattr(self, each.name) for each in fields(self)[1:]}
+        words = [f"{each.title} {each.bounded()}" for each in readings]
+        words += [f"{name} {value}" for name, value in also.items() if value is not None]
+        return f"{type(self).__name__}({', '.join(words)})"
+
     def _repr_html_(self) -> str:
-        return str(load("show.notebook", "curve_html")(self))
+        return self.summary()._repr_html_()
+
+    def summary(self, **conditions: float | None) -> Table:
+        """Every risk with a sentence, as `dprime risk` prints it; conditions as of `profile`."""
+        table: Table = load("comparison", "summary")(self, **conditions)
+        return table
+
+    def plot(self, **options: Any) -> Any:
+        """A `Chart` of the curve, which a notebook shows; `log=True` for rare false alarms.
+
+        Of a certified curve it takes what `show.charts.trade_off` takes, such as a `lower` curve.
+        """
+        return load("show.notebook", "chart_of")(self, **options)
 
     def points(self, also: Sequence[float] = ()) -> tuple[Array, Array]:
         """(FPR, TPR) close enough for a drawing; `also` are further false-positive rates."""
@@ -58,6 +81,7 @@ class TradeOffMetrics:
     def bayes_security(self) -> float:
         return 1.0 - self.advantage()
 
+    @elementwise
     def precision(self, prior: float, min_tpr: float = 0.01) -> float:
         """Share of right answers among "member" answers, of any attacker with TPR >= min_tpr.
 
@@ -67,18 +91,21 @@ class TradeOffMetrics:
         t = validate.rate("min_tpr", min_tpr)
         return prior / (prior + (1.0 - prior) * (self.shape.fpr(t) / t))
 
+    @elementwise
     def negative_accuracy(self, prior: float, min_tnr: float = 0.01) -> float:
         """Share of right answers among "not a member" answers: precision of the reversed test."""
         prior = validate.inner_probability("prior", prior)
         t = validate.rate("min_tnr", min_tnr)
         return (1.0 - prior) / (1.0 - prior + prior * (self.shape.reversed().fpr(t) / t))
 
+    @elementwise
     def success(self, prior: float = 0.5) -> float:
         """Largest share of right answers, "member" or not: max(prior TPR + (1-prior)(1-FPR))."""
         prior = validate.inner_probability("prior", prior)
         # prior (TPR - e^a FPR) + (1 - prior) with e^a = (1 - prior) / prior
         return min(1.0, prior * self.shape.delta(-float(scipy.special.logit(prior))) + 1.0 - prior)
 
+    @elementwise
     def secret_success(self, max_prior: float) -> float:
         """Largest probability of guessing a secret whose likeliest value has `max_prior`.
 
@@ -88,6 +115,7 @@ class TradeOffMetrics:
         max_prior = validate.inner_probability("max_prior", max_prior, example=0.1)
         return max_prior + self.advantage() * (1.0 - max_prior)
 
+    @elementwise
     def reconstruction_success(self, guess: float) -> float:
         """Largest probability that an attack reconstructs a record: TPR(FPR = guess).
 
@@ -104,16 +132,19 @@ class TradeOffMetrics:
         self._refuse_if_lower("reconstruction_success")
         return self.shape.tpr(validate.inner_probability("guess", guess, example=0.01))
 
+    @elementwise
     def delta(self, epsilon: float) -> float:
         """The delta of differential privacy at an epsilon: the larger of both directions."""
         epsilon = validate.at_least_zero("epsilon", epsilon)
         return max(self.shape.delta(epsilon), self.shape.reversed().delta(epsilon))
 
+    @elementwise
     def epsilon(self, delta: float) -> float:
         """The epsilon of differential privacy at a delta; infinite where none is certified."""
         delta = validate.inner_probability("delta", delta, example="1e-5")
         return max(self.shape.epsilon(delta), self.shape.reversed().epsilon(delta))
 
+    @elementwise
     def belief_exceeds(self, belief: float, prior: float = 0.5) -> float:
         """Probability, for any record in the data, that an observer's belief in it exceeds this.
 
@@ -123,6 +154,7 @@ class TradeOffMetrics:
         log_ratio = self._log_ratio(belief, prior)
         return 1.0 if log_ratio <= 0 else self.shape.max_tpr_at_ratio(log_ratio)
 
+    @elementwise
     def belief_exceeds_in_worst_pair(self, belief: float, prior: float = 0.5) -> float:
         """Probability that the belief exceeds `belief` for the worst-case pair of worlds itself.
 
@@ -136,6 +168,7 @@ class TradeOffMetrics:
         prior = validate.inner_probability("prior", prior)
         return float(scipy.special.logit(belief) - scipy.special.logit(prior))
 
+    @elementwise
     def belief(self, prior: float = 0.5, exceeded: float = 1e-3) -> float:
         """The posterior belief that is exceeded with probability at most `exceeded`."""
         self._refuse_if_lower("belief")
@@ -162,7 +195,7 @@ class TradeOffMetrics:
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TradeOff(TradeOffMetrics):
     """A certified trade-off curve: no attacker's rates, expected over trainings, lie above it."""
 
@@ -197,7 +230,7 @@ class TradeOff(TradeOffMetrics):
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Estimate(TradeOffMetrics):
     """A curve that approximates: its numbers may lie below the truth and guarantee nothing."""
 
@@ -207,7 +240,7 @@ class Estimate(TradeOffMetrics):
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LowerCurve(TradeOffMetrics):
     """What an attacker was seen to reach.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dprime import validate
@@ -11,38 +11,59 @@ from dprime.curve import TradeOff
 from dprime.estimates import central_limit_mu
 from dprime.guarantees import ZCDP, Laplace, RandomizedResponse
 from dprime.mechanisms import ADJACENCIES, DPSGD, Composition, Gaussian, Mechanism
-from dprime.parameters import number_of_steps
 
-TRIPLES = "of triples (noise, rate, steps), at least one"
+History = list[tuple[float, float, int]]
+"""Noise multiplier, sampling rate and steps, as Opacus' accountants keep them."""
 
 
-def from_opacus_history(
-    history: Iterable[tuple[float, float, int]], *, public_constants: bool = False
-) -> Mechanism:
-    """The training that an Opacus accountant recorded: `accountant.history`.
+def from_opacus(source: Any, *, public_constants: bool = False) -> Mechanism:
+    """The training that Opacus recorded, whichever of its accountants did: "rdp", "gdp" or "prv".
 
-    Each entry is (noise multiplier, sample rate, steps). The history holds the training only if
-    batches were Poisson samples and no step added up several of them. It cannot tell:
+    The `source` is the privacy engine, its accountant, the accountant's `state_dict()`, what the
+    engine's `save_checkpoint` wrote, or `accountant.history`. All of them hold noise multiplier,
+    sampling rate and steps. What is certified rests on what they cannot tell:
 
+    - every batch was a Poisson sample; for a loader that shuffles, describe the training with
+      `DPSGD(..., sampling="shuffle")`;
+    - each recorded step was one step of the optimizer on one batch. Where gradients of several
+      batches were added up, the risk read here is below the truth: use `dprime.monitor`, which
+      counts them;
+    - the noise was ideal, and nothing else was released, such as the counts of adaptive clipping;
     - Opacus computes rate, divisor and steps from the number of records, so the training is read
-    for zero-out; for add-remove too only with `public_constants`, where they are just that;
-    - where the loader was not Poisson, describe the training with `DPSGD(..., sampling=...)`;
-    - where gradients were accumulated over several batches before a step, the risk read here is
-    below the truth: use `dprime.monitor`, which counts them.
+      for zero-out; for add-remove too only with `public_constants`, where they are just that.
+
+    >>> from_opacus({"mechanism": "prv", "history": [(1.0, 0.01, 500), (1.0, 0.01, 500)]})
+    DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=1000, sampling='poisson', public_size=True)
     """
     merged: dict[tuple[float, float], int] = {}
-    for entry in history:
-        try:
-            noise, rate, steps = entry
-        except (TypeError, ValueError):
-            requirement, remedy = TRIPLES, "pass accountant.history as it is"
-            raise validate.invalid_value("history", entry, requirement, remedy) from None
-        merged[noise, rate] = merged.get((noise, rate), 0) + int(number_of_steps("steps", steps))
+    for noise, rate, steps in opacus_history(source):
+        merged[noise, rate] = merged.get((noise, rate), 0) + steps
     if not merged:
         remedy = "train first, or give the phases by hand"
-        raise validate.invalid_input("history", "empty", TRIPLES, remedy)
+        raise validate.invalid_input("history", "empty", "of at least one step", remedy)
     sized = not public_constants
     return _together([DPSGD(*key, steps, public_size=sized) for key, steps in merged.items()])
+
+
+def opacus_history(source: Any) -> History:
+    """The history that Opacus keeps in this object, state or list, with each entry checked."""
+    remedy = "give the privacy engine, its accountant, or accountant.history as it is"
+    held = getattr(source, "accountant", source)
+    if isinstance(held, Mapping):
+        held = held.get("privacy_accountant_state_dict", held)
+    history = held.get("history") if isinstance(held, Mapping) else getattr(held, "history", held)
+    if not isinstance(history, list | tuple):
+        kind = f"of the type {type(source).__name__}"
+        raise validate.invalid_input("history", kind, "a list of (noise, rate, steps)", remedy)
+    checked = []
+    for entry in history:
+        if not isinstance(entry, list | tuple) or len(entry) != 3:
+            wanted = "hold triples (noise, rate, steps)"
+            raise validate.InputError.of("history", wanted, f"one entry is {entry!r}", remedy)
+        noise = validate.at_least_zero("noise_multiplier", entry[0])
+        rate = validate.rate("sample_rate", entry[1])
+        checked.append((noise, rate, validate.whole("steps", entry[2])))
+    return checked
 
 
 def gdp_epsilon(history: Iterable[tuple[float, float, int]], delta: float) -> float:

@@ -33,6 +33,8 @@ DEFAULT_ADJACENCY: Adjacency = "add-remove"
 Sampling = Literal["poisson", "fixed-size", "shuffle"]
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)
 
+SHOWN = 4  # more values of one parameter than this are not all in a repr
+
 AnyMechanism = TypeVar("AnyMechanism", bound="Mechanism")
 
 _KINDS: dict[str, type[Mechanism]] = {}  # by name, as `to_dict` gives it
@@ -69,12 +71,22 @@ class Mechanism(Checked, ABC):
 
     def __init_subclass__(cls) -> None:
         _KINDS[cls.__name__] = cls
+        if "__repr__" not in vars(cls):  # or its dataclass would write another one
+            cls.__repr__ = Mechanism.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={_brief(value)}" for name, value in self._given().items())
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _given(self) -> dict[str, Any]:
+        """The parameters without those left out and what is False."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: x for name, x in values.items() if x is not None and x is not False}
 
     def to_dict(self) -> dict[str, Any]:
         """The name and the parameters as plain values, without those left out and what is False."""
-        values = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
-        kept = {name: x for name, x in values.items() if x is not None and x is not False}
-        return {"name": type(self).__name__, **kept}
+        plain = {name: _plain(value) for name, value in self._given().items()}
+        return {"name": type(self).__name__, **plain}
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> Mechanism:
@@ -125,6 +137,13 @@ class Mechanism(Checked, ABC):
             remedy = "set it, or let dprime.choose find it for a target"
             raise validate.invalid_input(name, "missing", "given to compute a curve", remedy)
         return float(value)
+
+
+def _brief(value: object) -> str:
+    """The first and the last of many values; anything else as it is."""
+    if isinstance(value, tuple) and len(value) > SHOWN:
+        return f"({value[0]!r}, ..., {value[-1]!r}: {len(value):,} of them)"
+    return repr(value)
 
 
 def _plain(value: object) -> Any:
@@ -188,10 +207,6 @@ class DPSGD(Mechanism):
         "poisson", partial(validate.one_of, options=SAMPLINGS), kw_only=True
     )
     public_size: bool = parameter(False, _either, kw_only=True)
-
-    def __repr__(self) -> str:
-        shown = [f"{name}={value!r}" for name, value in vars(self).items() if value is not False]
-        return f"DPSGD({', '.join(shown)})"
 
     @property
     def default_adjacency(self) -> str:
@@ -277,6 +292,9 @@ class Composition(Mechanism):
     def __init__(self, *mechanisms: Mechanism) -> None:
         object.__setattr__(self, "mechanisms", mechanisms)
         self.__post_init__()
+
+    def __repr__(self) -> str:
+        return f"Composition{_brief(self.mechanisms)}"
 
     @classmethod
     def of_parameters(cls, **parameters: Any) -> Self:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 
 from dprime import validate
 from dprime.curve import Kind, TradeOff, TradeOffMetrics
 from dprime.options import DECLARED
 from dprime.registry import METRICS, At, Metric, Observation
-from dprime.text import Ceiling, Floor, Given, round_down, round_up
+from dprime.text import SIDES, Ceiling, Floor, Given, round_down, round_up
 
 BLIND = TradeOff.gaussian(0.0)  # the curve of an attacker who guesses
 
@@ -35,7 +35,7 @@ OBSERVED = tuple(metric.name for metric in METRICS.values() if metric.observatio
 """The metrics that an audit bounds from below: each grows with the curve."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MetricValue:
     """A metric's value: its name, whether it is certified, and what it means."""
 
@@ -54,10 +54,22 @@ class MetricValue:
         return shown
 
     def shown(self) -> str:
-        metric = METRICS.get(self.name)
-        if metric is not None and not metric.rises and self.kind == "certified":
+        if self.kind == "lower bound":
+            return round_down(self.value)
+        if self.kind == "certified" and not (self.name in METRICS and METRICS[self.name].rises):
             return f"≥ {round_down(self.value)}"
         return round_up(self.value).replace("inf", "no limit")
+
+    def bounded(self) -> str:
+        """The number in words: "at most 0.1975", "at least 0.8025", "no limit"."""
+        number = self.shown()
+        side = "at least" if number.startswith("≥") else SIDES[self.kind]
+        return number if number == "no limit" else f"{side} {number.removeprefix('≥ ')}"
+
+    def __repr__(self) -> str:
+        also = (f", {each.name} {getattr(self, each.name)}" for each in fields(self)[6:])
+        words = f"{self.title} {self.bounded()}, {self.kind}{''.join(also)}"
+        return f"{type(self).__name__}({words})"
 
 
 @dataclass(frozen=True)
@@ -82,6 +94,9 @@ class Reading:
                 raise missing_condition(name, self.name)
         object.__setattr__(self, "conditions", MappingProxyType(values))
         self.value(BLIND)  # the curve checks the conditions' values
+
+    def __repr__(self) -> str:
+        return f"Reading({self.name!r}, {dict(self.conditions)})"
 
     def __reduce__(self) -> tuple[type[Reading], tuple[str, dict[str, float]]]:
         return Reading, (self.name, dict(self.conditions))
@@ -110,6 +125,14 @@ class Reading:
     def blind(self) -> float:
         baseline = self.metric.baseline
         return 0.0 if baseline is None else baseline.value(self.conditions)
+
+    def adjacency(self, given: str | None) -> str | None:
+        """The adjacency to read the curve for, or an error where it cannot answer the question."""
+        needed = self.metric.adjacency
+        if needed and given not in (None, needed):
+            requirement = f"{needed!r} for {self.name}"
+            raise validate.invalid_value("adjacency", given, requirement, "leave it out")
+        return needed or given
 
     def value(self, curve: TradeOffMetrics) -> float:
         read = self.metric.read or getattr(TradeOffMetrics, self.name)
@@ -243,14 +266,6 @@ class Target:
             if known.explicit and condition not in present:
                 raise missing_condition(condition, name)
         return Target(certifiable(name, present), value)
-
-    def adjacency(self, given: str | None) -> str | None:
-        """The adjacency to read the curve for, or an error where it cannot answer the question."""
-        needed = self.reading.metric.adjacency
-        if needed and given not in (None, needed):
-            requirement = f"{needed!r} for the target {self.reading.name}"
-            raise validate.invalid_value("adjacency", given, requirement, "leave it out")
-        return needed or given
 
     def keeps(self, value: float) -> bool:
         return value <= self.value if self.reading.metric.rises else value >= self.value

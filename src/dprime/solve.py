@@ -83,7 +83,7 @@ def solve(
         raise validate.invalid_value("mechanism", mechanism, "a mechanism", "give a DPSGD")
     validate.one_of("round_to", round_to, ("steps", "epochs"))
     goals, parameter = _goals(mechanism, target), _free_parameter(mechanism)
-    relation = goals[0].adjacency(adjacency)
+    relation = goals[0].reading.adjacency(adjacency)
     if parameter == "probability":
         curve = mechanism.curve(relation, group_size=group_size)
         share = _share_of_pool(curve, goals[0])

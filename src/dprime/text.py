@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 PROMISE = (
@@ -203,6 +203,10 @@ def _own(described: Mapping[str, Any] | None, adjacency: str | None) -> tuple[st
 SMALLEST = 1e-290  # what is below is printed as this
 
 
+SIDES = {"certified": "at most", "estimate": "about", "lower bound": "at least"}
+"""What a number that grows with the attacker's success is called, by the kind of its curve."""
+
+
 def given(value: float) -> str:
     """A number that the user gave, short, but never rounded to certainty."""
     text = f"{value:.6g}"
@@ -305,14 +309,24 @@ def printable(words: str) -> str:
     )
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A plain table: the first column to the left, the others to the right.
+def aligned(rows: Sequence[Sequence[str]], *left: int) -> list[str]:
+    """A plain table: the first column and those in `left` to the left, the others to the right.
 
     >>> aligned([("", "spent"), ("advantage", "0.1")])
     ['           spent', 'advantage    0.1']
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-        for row in rows
-    ]
+    columns = []
+    for place, cells in enumerate(zip(*rows, strict=True)):
+        pad = str.ljust if place in (0, *left) else str.rjust
+        columns.append([pad(cell, max(map(len, cells))) for cell in cells])
+    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
+
+
+def told(*names: str) -> Callable[[object], str]:
+    """The `__repr__` of a result of many parts: those that tell it from others."""
+
+    def shown(result: object) -> str:
+        parts = ", ".join(f"{name}={getattr(result, name)!r}" for name in names)
+        return f"{type(result).__name__}({parts})"
+
+    return shown

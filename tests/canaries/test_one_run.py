@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from brief import one_line
 from dprime import DPSGD, TradeOff
 from dprime.audit.estimators.one_run import AGREEING, Guessed, least_total
 from dprime.canaries.gradients import log_ratio
@@ -96,6 +97,7 @@ def test_a_false_claim_is_broken_although_its_epsilon_is_out_of_reach():
     found = one_run(*sampled_gaussian(1000, 0.1, 0.3, 40, np.random.default_rng(0)), claim)
     assert found.refuted
     assert found.bound < found.claimed
+    assert one_line(found)
 
 
 def test_the_number_of_guesses_is_the_one_that_breaks_the_claim_most_easily():

@@ -10,6 +10,7 @@ import scipy
 import torch
 from torch import nn
 
+from brief import one_line
 from dprime import InputError
 from dprime.data.dataset import Dataset, Split
 from dprime.membership.frontiers import FrontierRecord, MeasuredPoint, frontier
@@ -93,6 +94,7 @@ def test_points_with_other_numbers_of_measurements(trained, tmp_path):
     """The same steps make more epochs of a smaller part."""
     found = found_with(plan=planned(0.2, 0.5, steps=8), repetitions=3, file=tmp_path / "a.run")
     assert [each.after for each in found.points] == [(2, 4, 6, 8), (6, 8)]
+    assert one_line(found, 600)
     assert [each.accuracies.shape for each in found.points] == [(3, 4), (3, 2)]
     assert all(np.isfinite(each.accuracies).all() for each in found.points)
     for each, call in zip(found.points, trained.calls, strict=True):

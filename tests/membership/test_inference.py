@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from brief import one_line
 from dprime import InputError
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
@@ -59,6 +60,7 @@ def test_a_private_training_keeps_its_claim(private):
     assert f"the certified curve allows {round_up(100 * limit)} %" in private.sentence
     assert all(each.top_precision.value <= limit for each in private.attacks)
     assert private.sentence.endswith("the claim is not refuted, which does not prove it.")
+    assert all(one_line(each) for each in (private, *private.attacks))
     assert "the claim allows" in replace(private, certified=False).sentence
     shown = json.loads(json.dumps(to_json(private), allow_nan=False))
     assert [each["attack"] for each in shown["attacks"]] == PRIVATELY["attacks"]

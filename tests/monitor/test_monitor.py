@@ -14,8 +14,9 @@ from opacus.schedulers import ExponentialGradClip, StepNoise
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch.optim.optimizer import _global_optimizer_pre_hooks
 
+from brief import one_line
 from dprime import DPSGD, Composition
-from dprime.interop import from_opacus_history
+from dprime.interop import from_opacus
 from dprime.mechanisms import Gaussian
 from dprime.monitor import Monitor, PrivacyWarning, Watcher
 from dprime.monitor.hooks import _Listener
@@ -33,7 +34,7 @@ class TestTruth:
         monitor = watch(made)
         made.train(2)
         assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12)
-        assert monitor.ledger.mechanism() == from_opacus_history(
+        assert monitor.ledger.mechanism() == from_opacus(
             made.engine.accountant.history, public_constants=True
         )
         assert monitor.curve().advantage() == certified(DPSGD(1.0, RATE, 12)).curve().advantage()
@@ -65,7 +66,7 @@ class TestTruth:
         with pytest.warns(PrivacyWarning, match="The noise multiplier was changed"):
             made.train()
         assert monitor.ledger.mechanism() == Composition(DPSGD(1.0, RATE, 6), DPSGD(1.5, RATE, 6))
-        other = from_opacus_history(made.engine.accountant.history, public_constants=True)
+        other = from_opacus(made.engine.accountant.history, public_constants=True)
         assert monitor.curve().epsilon(1e-3) == certified(*other.mechanisms).curve().epsilon(1e-3)
 
     @pytest.mark.parametrize("mode", ["hooks", "ghost"])
@@ -240,6 +241,7 @@ class TestShown:
             certified(DPSGD(1.0, RATE, steps)).curve().epsilon(1e-3) for steps in (6, 12, 18)
         ]
         assert [answer.value for answer in monitor.history()] == expected
+        assert all(one_line(at) for at in (*monitor.history(), monitor.ledger))
 
     def test_the_report(self, private):
         class Finder(Watcher):

@@ -6,7 +6,7 @@ from dprime import DPSGD, Composition
 from dprime.curve import TradeOff
 from dprime.metrics import risk_profile
 from dprime.monitor.ledger import NoGuarantee
-from dprime.monitor.summary import bounded, line, place, report
+from dprime.monitor.summary import line, place, report
 
 ANSWERS = risk_profile(TradeOff.gaussian(0.5))
 
@@ -26,11 +26,11 @@ def test_where_the_training_is(planned, text):
 
 
 def test_ceilings_go_up_and_floors_down():
-    found = {answer.name: bounded(answer) for answer in ANSWERS}
+    found = {answer.name: answer.bounded() for answer in ANSWERS}
     assert found["advantage"] == "at most 0.1975"  # 0.19741
     assert found["bayes_security"] == "at least 0.8025"  # 0.80259
     nothing = risk_profile(NoGuarantee(1, "why").curve())
-    assert {a.name: bounded(a) for a in nothing}["epsilon"] == "no limit"
+    assert {a.name: a.bounded() for a in nothing}["epsilon"] == "no limit"
 
 
 def test_the_line_of_a_training_without_protection():

@@ -57,6 +57,7 @@ def examples():
     logs, in_world = walks()
     claim = TRAINING.curve()
     lower = LowerCurve(GaussianShape(0.1), confidence=0.95, method="band")
+    estimate = dprime.Estimate(GaussianShape(0.2), source="central limit theorem")
     bound = belief_bound(FULL_BATCH, "add-remove", 0.5)
     lines = (
         SecurityLine("membership", "certified", ((1.0, 0.95), (2.0, 0.9))),
@@ -65,6 +66,7 @@ def examples():
     made = [
         charts.trade_off(claim, lower),
         charts.trade_off(claim, lower, log=True),
+        charts.trade_offs({"planned": claim, "seen": lower, "limit": estimate}),
         *(charts.risk(TRAINING, over) for over in ("noise_multiplier", "sample_rate", "steps")),
         charts.precision(epsilon=claim.epsilon(1e-5)),
         charts.bayes_security(TRAINING, attribute=[(2.0, 0.97)]),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dprime.attributes.inference import AttributeInference
     from dprime.attributes.risks import AttributeRisk
 
-__getattr__ = lazy(
+__getattr__, __dir__ = lazy(
     __name__,
     {},
     library="opacus",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PLACES = dict.fromkeys(("Played", "audit", "begin", "play_batch", "resume"), "audits")
 """What trains, and the modules where it is: loaded when it is first asked for."""
 
-__getattr__ = lazy(__name__, {}, library="torch", needing=PLACES)
+__getattr__, __dir__ = lazy(__name__, {}, library="torch", needing=PLACES)
 
 __all__ = ["AuditConfig", "AuditPlan", "AuditRecord", "Band", "Bayesian", "ClopperPearson"]
 __all__ += ["Estimator", "GaussianScores", "Identifiability", "LowerBound", "Mahloujifar", "Played"]

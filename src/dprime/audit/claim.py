@@ -15,7 +15,7 @@ from dprime.halves import LARGEST_EXPONENT
 from dprime.mechanisms import DPSGD, Composition, Mechanism
 from dprime.metrics import MetricValue, Reading
 from dprime.registry import METRICS
-from dprime.text import round_up
+from dprime.text import round_up, told
 
 SAME = {"rel_tol": 1e-6, "abs_tol": 1e-12}  # two computations of one curve differ by less
 
@@ -23,6 +23,8 @@ SAME = {"rel_tol": 1e-6, "abs_tol": 1e-12}  # two computations of one curve diff
 @dataclass(frozen=True, eq=False)
 class Claim:
     """What was claimed, with the numbers and points of its curve at the time of the audit."""
+
+    __repr__ = told("mechanism", "adjacency")
 
     mechanism: Mechanism
     adjacency: str

@@ -30,7 +30,7 @@ from dprime.registry import METRICS
 from dprime.runs.arrays import Arrays
 from dprime.runs.run import Run
 from dprime.runs.states import Event, State
-from dprime.text import round_down, round_up
+from dprime.text import round_down, round_up, told
 
 Floats = NDArray[np.float64]
 
@@ -131,6 +131,8 @@ class AuditRecord:
         lower: the lower curves by method, as (fpr, tpr).
         other_runs: that put the same claim and the same training to the test.
     """
+
+    __repr__ = told("name", "adversary", "verdict")
 
     verdict: Verdict
     sentence: str

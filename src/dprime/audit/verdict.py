@@ -16,7 +16,7 @@ from dprime.audit.power import METHODS, MOST_TRIALS
 from dprime.curve import LowerCurve, TradeOff
 from dprime.metrics import Reading, audited
 from dprime.shapes import GaussianShape, Polygon
-from dprime.text import round_down, round_up
+from dprime.text import round_down, round_up, told
 
 Outcome = Literal["refuted", "not refuted", "inconclusive"]
 
@@ -39,6 +39,8 @@ class Verdict:
         trials: in each world that would notice twice that d′; only where there were too few.
         power_known: whether it is known what this audit would have noticed.
     """
+
+    __repr__ = told("outcome", "metric", "reached", "allowed", "confidence")
 
     outcome: Outcome
     reached: float

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dprime.canaries.gradients import GradientCanaries
     from dprime.canaries.inputs import InputCanaries
 
-__getattr__ = lazy(
+__getattr__, __dir__ = lazy(
     __name__,
     {},
     library="opacus",

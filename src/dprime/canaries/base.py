@@ -24,7 +24,7 @@ from torch import Tensor, distributed
 from dprime import validate
 from dprime.canaries.one_run import FEWEST, OneRun, one_run
 from dprime.curve import TradeOff
-from dprime.interop import from_opacus_history
+from dprime.interop import from_opacus
 from dprime.monitor.ledger import NoGuarantee
 from dprime.monitor.opacus_training import OpacusTraining
 from dprime.monitor.tails import without_tails
@@ -146,7 +146,7 @@ class Canaries(Watcher):
         recorded = sum(steps for _, _, steps in history)
         if recorded == self._steps:
             noisy = min(noise for noise, _, _ in history) > 0
-            return (from_opacus_history(history).curve(PUBLIC_SIZE) if noisy else None), []
+            return (from_opacus(history).curve(PUBLIC_SIZE) if noisy else None), []
         missing = "the accountant's state" if recorded < self._steps else "the monitor's state"
         return None, [
             f"No verdict: Opacus' accountant has recorded {recorded:,} steps, and the canaries saw "

@@ -57,7 +57,7 @@ from dprime.audit.estimators.one_run import (
 from dprime.audit.scores import Scores
 from dprime.curve import TradeOff
 from dprime.privacy_loss import Array
-from dprime.text import given, round_down, round_up
+from dprime.text import given, round_down, round_up, told
 
 FEWEST = 50
 """Fewer canaries show nothing, and coins might fall all on one side."""
@@ -92,6 +92,8 @@ class OneRun:
         steps: of the training that were seen.
         notes: what else must be known to read this.
     """
+
+    __repr__ = told("canaries", "count", "verdict", "bound", "claimed", "delta")
 
     canaries: str
     count: int

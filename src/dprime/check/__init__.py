@@ -6,9 +6,9 @@ Nothing is executed. A clean report names what was looked for; it never says tha
 private.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dprime._lazy import load
+from dprime._lazy import lazy
 from dprime.check.files import check
 from dprime.check.report import MEANINGS, RULES, Finding, Report, Rule
 
@@ -17,9 +17,4 @@ if TYPE_CHECKING:
 
 __all__ = ["MEANINGS", "RULES", "Finding", "Report", "Rule", "check", "check_description"]
 
-if not TYPE_CHECKING:  # a type checker would take every name for one that is there
-
-    def __getattr__(name: str) -> Any:
-        if name == "check_description":  # it computes risks: SciPy is loaded with it
-            return load("check.saved", "check_description")
-        raise AttributeError(f"module 'dprime.check' has no attribute {name!r}")
+__getattr__, __dir__ = lazy(__name__, {"check_description": "saved"})  # it loads SciPy

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from dprime.text import told
+
 if TYPE_CHECKING:
     from dprime.check.script import Found, Script
     from dprime.mechanisms import Mechanism
@@ -133,6 +135,8 @@ class Report:
         rules_run: the codes of the mistakes that this kind of file can show.
         monitored: whether dprime.monitor is attached already.
     """
+
+    __repr__ = told("path", "findings")
 
     path: str
     kind: str

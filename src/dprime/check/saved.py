@@ -22,12 +22,9 @@ from dprime.check.states import (
     saved_run,
     void,
 )
-from dprime.interop import from_opacus_history, gdp_epsilon
+from dprime.interop import History, from_opacus, gdp_epsilon, opacus_history
 from dprime.mechanisms import ADJACENCIES, DPSGD, SAMPLINGS, Composition, Mechanism
 from dprime.monitor.ledger import Ledger
-
-History = list[tuple[float, float, int]]
-"""Noise, rate and steps, as an Opacus accountant counts them."""
 
 KEYS = (
     *("noise_multiplier", "sample_rate", "batch_size", "dataset_size", "steps", "epochs", "delta"),
@@ -90,7 +87,7 @@ class _Run:
         self.runs = validate.whole("tuning_runs", values.get("tuning_runs", 1), example=1)
         noise = values.get("noise_multiplier")
         self.noise = None if noise is None else validate.at_least_zero("noise_multiplier", noise)
-        self.history = checked_history(values["history"]) if "history" in values else None
+        self.history = opacus_history(values["history"]) if "history" in values else None
 
     def _word(self, name: str, words: Iterable[str], usual: str) -> str:
         return validate.one_of(name, self.values.get(name, usual), tuple(words))
@@ -126,7 +123,7 @@ class _Run:
 
     def _mechanism(self) -> Mechanism:
         if self.history is not None:
-            return from_opacus_history(self.history)
+            return from_opacus(self.history)
         if self.noise is None:
             raise validate.invalid_input(
                 "noise_multiplier", "missing", "given", "add it to the file"
@@ -189,23 +186,6 @@ class _Run:
 # Histories of accountants.
 
 
-def checked_history(history: object) -> History:
-    """An accountant's history, if it is one: noise, rate and steps of each entry."""
-    remedy = "pass accountant.history as it is"
-    if not isinstance(history, list | tuple):
-        kind = f"of the type {type(history).__name__}"
-        raise validate.invalid_input("history", kind, "a list of (noise, rate, steps)", remedy)
-    checked = []
-    for entry in history:
-        if not isinstance(entry, list | tuple) or len(entry) != 3:
-            wanted = "hold triples (noise, rate, steps)"
-            raise validate.InputError.of("history", wanted, f"one entry is {entry!r}", remedy)
-        noise = validate.at_least_zero("noise_multiplier", entry[0])
-        rate = validate.rate("sample_rate", entry[1])
-        checked.append((noise, rate, validate.whole("steps", entry[2])))
-    return checked
-
-
 def history_findings(
     history: History, counted_by: object, delta: float | None
 ) -> Iterator[Finding]:
@@ -216,7 +196,7 @@ def history_findings(
         yield Finding("DP408", None, "Steps were taken with noise 0.")
     elif counted_by == "gdp":
         at = 1e-5 if delta is None else delta
-        own, proved = gdp_epsilon(history, at), from_opacus_history(history).curve().epsilon(at)
+        own, proved = gdp_epsilon(history, at), from_opacus(history).curve().epsilon(at)
         if own < proved:
             yield Finding("DP413", None, text.two_epsilons(own, proved, at))
 
@@ -278,7 +258,7 @@ def _check_checkpoint(
         remedy = "check each alone; for one training, give the history of all of them together"
         raise validate.invalid_input(path, shown, "a checkpoint with one accountant", remedy)
     accountant = next(iter(found.values()), None)
-    history = checked_history(accountant["history"]) if accountant is not None else []
+    history = opacus_history(accountant["history"]) if accountant is not None else []
     monitor = _part(saved, "ledger", "adjacency")
     if monitor:
         report = check_state(path, monitor, dataset_size, delta)
@@ -295,7 +275,7 @@ def _check_checkpoint(
     ]
     reading = void(findings)
     if reading is None:
-        about, mechanism = "the steps that the accountant counted", from_opacus_history(history)
+        about, mechanism = "the steps that the accountant counted", from_opacus(history)
         reading = RunRisks((certified(about, mechanism, USUAL_ADJACENCY, delta),))
     unknown = "An accountant does not tell whether its batches were Poisson."
     unresolved = (unknown, TAILS_UNKNOWN)

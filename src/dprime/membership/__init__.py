@@ -27,7 +27,7 @@ NEED_TORCH = {
 
 _PLACES = {name: module for module, names in NEED_TORCH.items() for name in names}
 
-__getattr__ = lazy(__name__, {}, library="torch", needing=_PLACES)
+__getattr__, __dir__ = lazy(__name__, {}, library="torch", needing=_PLACES)
 
 __all__ = ["ATTACKS", "Cohort", "Draw", "Evidence", "FrontierRecord", "InferenceConfig"]
 __all__ += ["InferenceRecord", "MembershipAttack", "ModelOutputs", "PoolFacts", "PoolPlan"]

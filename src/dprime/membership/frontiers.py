@@ -32,7 +32,7 @@ from dprime.runs.backends.base import Backend
 from dprime.runs.run import Run
 from dprime.runs.runner import counting, execute
 from dprime.seeds import check_seed, derived_seed, fresh_seed
-from dprime.text import round_up
+from dprime.text import round_up, told
 from dprime.train import SGD, Compute, TrainingConfig, TrainingData
 from dprime.train.compute import HERE
 from dprime.train.observers import AccuracyEvery, FinalAccuracy
@@ -53,6 +53,8 @@ class MeasuredPoint(PoolPoint):
     where there is one rate only. Nobody can stop at `best_peeks_at_test`, the best of each
     training's measurements.
     """
+
+    __repr__ = told("probability", "noise_multiplier", "epsilon", "final", "diverged")
 
     learning_rate: float
     after: tuple[int, ...]
@@ -81,6 +83,8 @@ class FrontierRecord(PoolPlan):
     `best` has the best mean final accuracy; the intervals of `tied` ones overlap its own, and hold
     for all points at once, since the best was picked among them.
     """
+
+    __repr__ = told("data", "best", "tied", "points")
 
     points: tuple[MeasuredPoint, ...]
     data: str

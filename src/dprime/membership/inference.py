@@ -37,7 +37,7 @@ from dprime.membership.shadows import (
 from dprime.plain import NOT_KEPT, to_json
 from dprime.runs.backends.base import Backend
 from dprime.runs.run import Run
-from dprime.text import round_up
+from dprime.text import round_up, told
 
 SHUFFLES = 200
 
@@ -59,6 +59,8 @@ class AttackResult:
         targets_that_contradict: targets whose answers contradict the claim, at a level corrected
             for the number of attacks, targets and shares; None without a claim.
     """
+
+    __repr__ = told("attack", "auc", "top_precision", "targets_that_contradict")
 
     attack: str
     title: str
@@ -92,6 +94,8 @@ class Inference:
     answers that are all right would contradict it. The verdict is refuted, not refuted, no claim,
     or inconclusive: no answers can refute it, or a precision above the claim could still be luck.
     """
+
+    __repr__ = told("probability", "verdict", "targets", "shadows")
 
     probability: float
     records: int
@@ -156,6 +160,8 @@ class Inference:
 @dataclass(frozen=True, eq=False)
 class InferenceRecord:
     """What a run keeps of its inferences, one for each π; the verdict is that of all of them."""
+
+    __repr__ = told("data", "verdict", "inferences")
 
     data: str
     inferences: tuple[Inference, ...]

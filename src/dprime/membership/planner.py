@@ -21,7 +21,7 @@ from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD, PoolSampled
 from dprime.parameters import steps_from_epochs
 from dprime.solve import choose
-from dprime.text import round_up
+from dprime.text import round_up, told
 
 MIN_TPR, DELTA = 0.01, 1e-5
 
@@ -74,6 +74,8 @@ class PoolPlan:
     Every ε is read at `delta`; `epochs` are expected passes over the part that was drawn, or None
     where `steps` were given. The smallest π comes first.
     """
+
+    __repr__ = told("planned")
 
     target: float
     min_tpr: float

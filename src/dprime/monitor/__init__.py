@@ -32,7 +32,7 @@ NEED_OPACUS = {
 """What needs Opacus, and the modules where it is: loaded when it is first asked for."""
 
 
-__getattr__ = lazy(__name__, {}, library="opacus", needing=NEED_OPACUS)
+__getattr__, __dir__ = lazy(__name__, {}, library="opacus", needing=NEED_OPACUS)
 
 
 __all__ = [

@@ -9,7 +9,7 @@ from dprime.metrics import MetricValue
 from dprime.monitor.sampling import Pass, Sampling
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AtEpoch(MetricValue):
     """A metric at the end of an epoch: which one it was, and the steps until then."""
 

@@ -21,6 +21,7 @@ from dprime.mechanisms import DPSGD, Composition, Mechanism
 from dprime.monitor.problems import Problem
 from dprime.parameters import LEAST_NOISE, checked, steps_in_pass
 from dprime.privacy_loss import PrivacyLoss
+from dprime.text import told
 
 SAMPLINGS = ("poisson", "shuffle")
 
@@ -180,6 +181,8 @@ class Ledger:
     >>> round(ledger.mechanism().curve().advantage(), 3)
     0.132
     """
+
+    __repr__ = told("steps", "batches", "last")
 
     def __init__(self, entries: Iterable[tuple[StepRecord, int]] = ()) -> None:
         self._entries: list[tuple[StepRecord, int]] = []

@@ -16,18 +16,6 @@ LISTED = 4
 """Parts of a training that are described one by one."""
 
 
-def bounded(answer: MetricValue) -> str:
-    """A certified number in words.
-
-    >>> bounded(MetricValue("advantage", "Membership advantage", 0.12345, "certified", {}, ""))
-    'at most 0.1235'
-    """
-    number = answer.shown()
-    if number == "no limit":
-        return number
-    return f"at least {number[2:]}" if number.startswith("≥") else f"at most {number}"
-
-
 def place(epoch: int, steps: int, planned_epochs: float | None, planned: int | None) -> str:
     """Where the training is.
 
@@ -58,8 +46,8 @@ def line(
     """One sentence."""
     if isinstance(mechanism, NoGuarantee):
         return f"{where}: not private, {mechanism.reason}."
-    end = "" if forecast is None else f", {bounded(forecast)} at the planned end"
-    return f"{where}: {spent.title} {bounded(spent)} now{end}."
+    end = "" if forecast is None else f", {forecast.bounded()} at the planned end"
+    return f"{where}: {spent.title} {spent.bounded()} now{end}."
 
 
 def report(
@@ -129,12 +117,4 @@ def _table(spent: Sequence[MetricValue], forecast: Sequence[MetricValue] | None)
     ]
     if forecast is not None:
         columns.append(["at the planned end", *(answer.shown() for answer in forecast)])
-    widths = [max(map(len, column)) for column in columns]
-    rows = zip(*columns, strict=True)
-    return [
-        "  ".join(
-            cell.ljust(width) if number == 0 else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return text.aligned([*zip(*columns, strict=True)])

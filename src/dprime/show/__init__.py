@@ -25,7 +25,7 @@ LATER = {
 """What draws, writes or exports, and the modules where it is: loaded when it is first asked for."""
 
 
-__getattr__ = lazy(__name__, LATER)
+__getattr__, __dir__ = lazy(__name__, LATER)
 
 
 __all__ = [

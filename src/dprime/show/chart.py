@@ -68,6 +68,9 @@ class Chart:
     horizontal: bool = False
     height: int | None = None
 
+    def __repr__(self) -> str:
+        return f"Chart({self.name}: {self.title})"
+
     def rows(self) -> list[Row]:
         """Everything that is drawn, as one table; finite numbers and words only."""
         return [row for each in self.series for row in self._rows(each)]

@@ -1,41 +1,48 @@
 """What a notebook shows of a curve or an audit: sentences, a table, and a drawing where it can be.
 
-The core knows nothing of this module but its name: `_repr_html_` of a curve and of an audit loads
-it when a notebook asks. A report shows itself in a frame of its own, so that neither page's style
+The core knows nothing of this module but its name: curves, tables and audits load it when a
+notebook asks. A report shows itself in a frame of its own, so that neither page's style
 reaches the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dprime import text
-from dprime.curve import Estimate, LowerCurve, TradeOff
-from dprime.metrics import risk_profile
-from dprime.show.charts import Points, trade_off
-from dprime.text import round_down
+from dprime import text, validate
+from dprime.curve import Estimate, TradeOff, TradeOffMetrics
+from dprime.show.charts import Points, trade_off, trade_offs
+from dprime.show.needs import check_drawing
+from dprime.table import Table
 
 if TYPE_CHECKING:
     from dprime.audit.record import AuditRecord
     from dprime.show.chart import Chart
 
+LEFT = 'style="caption-side:bottom;text-align:left"'
+"""What a notebook would put to the right, or above."""
 
-def curve_html(curve: TradeOff | Estimate | LowerCurve) -> str:
-    """A curve as a table of every risk, and as a drawing.
 
-    >>> "Membership advantage" in curve_html(TradeOff.gaussian(1.0))
+def table_html(table: Table) -> str:
+    """A table and its drawing.
+
+    >>> "Membership advantage" in table_html(TradeOff.gaussian(1.0).summary())
     True
     """
-    if isinstance(curve, LowerCurve):
-        return _lower_html(curve)
-    rows = [(answer.title, answer.shown(), answer.sentence) for answer in risk_profile(curve)]
-    head = ("What", "At most" if curve.kind == "certified" else "About", "In plain words")
-    drawing = _drawing(trade_off(curve)) if isinstance(curve, TradeOff) else ""
-    note = text.certified() if curve.kind == "certified" else text.ESTIMATE
-    return _table(head, rows, note) + drawing
+    return _table(table.head, table.cells, table.note) + _drawing(table.plot)
+
+
+def chart_of(curves: TradeOffMetrics | Mapping[str, TradeOffMetrics], **options: Any) -> Chart:
+    """What `plot` draws of a curve or of several; a certified one alone is drawn as a limit."""
+    check_drawing()
+    if isinstance(curves, TradeOff):
+        return trade_off(curves, **options)
+    if isinstance(curves, TradeOffMetrics):
+        curves = {curves.source if isinstance(curves, Estimate) else "reached": curves}
+    return trade_offs(curves, **options)
 
 
 def audit_html(record: AuditRecord) -> str:
@@ -51,7 +58,7 @@ def audit_html(record: AuditRecord) -> str:
         Points(record.claim.fpr, record.claim.tpr), Points(*record.lower[record.drawn]),
         confidence=record.config.confidence, refuted=record.refuted, fpr=marked,
     )  # fmt: skip
-    return f"<p><strong>{escape(record.sentence)}</strong></p>{table}{_drawing(chart)}"
+    return f"<p><strong>{escape(record.sentence)}</strong></p>{table}{_drawing(lambda: chart)}"
 
 
 def report_frame(record: AuditRecord) -> str:
@@ -69,32 +76,25 @@ def framed(page: str, height: int = 720) -> str:
     )
 
 
-def _lower_html(curve: LowerCurve) -> str:
-    fpr, tpr = 0.01, curve.tpr(0.01)
-    rows = [
-        ("Membership advantage", round_down(curve.advantage())),
-        (f"TPR at FPR {fpr:g}", round_down(tpr)),
-        ("ε at δ 1e-05", round_down(curve.epsilon(1e-5))),
-    ]
-    note = f"Lower bounds at {100 * curve.confidence:g} % confidence, method {curve.method}."
-    if curve.method == "gaussian":
-        note += " The confidence assumes Gaussian scores of one variance in both worlds."
-    return _table(("What", "At least"), rows, note)
-
-
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], note: str) -> str:
-    top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    top = "".join(f'<th scope="col" {LEFT}>{escape(cell)}</th>' for cell in head)
     lines = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        "<tr>" + "".join(f"<td {LEFT}>{escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in rows
     )
+    said = escape(note).replace("\n", "<br>")
     return (
-        f"<table><caption>{escape(note)}</caption><thead><tr>{top}</tr></thead>"
+        f"<table><caption {LEFT}>{said}</caption><thead><tr>{top}</tr></thead>"
         f"<tbody>{lines}</tbody></table>"
     )
 
 
-def _drawing(chart: Chart) -> str:
+def _drawing(make: Callable[[], Chart]) -> str:
     """The drawing, where the libraries that draw are installed."""
     if find_spec("vl_convert") is None:
         return f"<p>For a drawing: {text.install('show')}</p>"
+    try:
+        chart = make()
+    except validate.InputError as refused:  # the numbers can be shown all the same
+        return f"<p>{escape(str(refused))}</p>"
     return f'<div role="img" aria-label="{escape(chart.text)}">{chart.svg()}</div>'

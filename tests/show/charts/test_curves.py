@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -5,7 +7,7 @@ from hypothesis import strategies as st
 import dprime
 from dprime.curve import LowerCurve, TradeOff
 from dprime.shapes import GaussianShape
-from dprime.show.charts import Points, trade_off
+from dprime.show.charts import Points, trade_off, trade_offs
 from dprime.show.charts.curves import SMALLEST
 
 
@@ -135,3 +137,19 @@ def test_refused():
         trade_off(points, points)
     with pytest.raises(ValueError, match="fpr must be strictly between 0 and 1"):
         trade_off(points, fpr=0.0)
+
+
+def test_curves_beside_each_other_are_called_what_they_are():
+    estimate = dprime.Estimate(GaussianShape(0.7), source="a guess")
+    curves = {"A": TradeOff.gaussian(0.5), "B": estimate, "C": lower_curve(0.2)}
+    chart = trade_offs(curves, fpr=0.02)
+    names = ["A, at most", "B, about", "C, at least", "guessing"]
+    assert [each.name for each in chart.series] == names
+    for line, curve in zip(chart.series[:3], curves.values(), strict=True):
+        assert all(tpr == curve.tpr(fpr) for fpr, tpr in zip(line.x, line.y, strict=True))
+    read = [float(each) for each in re.findall(r"([\d.]+) %", chart.title)[1:]]
+    exact = [100 * curve.tpr(0.02) for curve in curves.values()]
+    assert read == pytest.approx(exact, rel=0.01)
+    assert read[0] >= exact[0]
+    assert read[2] <= exact[2]
+    assert "certified" not in trade_offs({"B": estimate}).text

@@ -19,7 +19,7 @@ from dprime.metrics import Reading
 from dprime.parameters import Checked
 from dprime.privacy_loss import Array
 from dprime.shapes import Shape
-from dprime.text import round_down
+from dprime.text import round_down, told
 
 ASSUMABLE = ("gaussian",)  # laws of the scores that a user may accept by name
 REMEMBERED = 100_000  # bounds that depend on counts only are kept: many audits have the same counts
@@ -44,6 +44,8 @@ class LowerBound:
             the scores limits. `accepted` is the law that the user has accepted.
         usual: whether the estimator has its default options, for which the planner knows the power.
     """
+
+    __repr__ = told("method", "confidence", "delta", "epsilon", "trials", "decides")
 
     method: str
     confidence: float

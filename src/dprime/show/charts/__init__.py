@@ -1,6 +1,6 @@
 """The charts, each made by one function; all are of one type, `dprime.show.chart.Chart`."""
 
-from dprime.show.charts.curves import Points, trade_off
+from dprime.show.charts.curves import Points, trade_off, trade_offs
 from dprime.show.charts.membership import (
     PrecisionLine,
     PrecisionPoint,
@@ -28,8 +28,9 @@ from dprime.show.charts.trials import (
 )
 
 CHARTS = (
-    trade_off, risk, precision, bayes_security, belief, belief_distribution, sensitivity, scores,
-    ladder, membership_roc, precision_over_prior, improvement, security, frontier,
+    trade_off, trade_offs, risk, precision, bayes_security, belief, belief_distribution,
+    sensitivity, scores, ladder, membership_roc, precision_over_prior, improvement, security,
+    frontier,
 )  # fmt: skip
 """Every function that makes a chart."""
 
@@ -58,4 +59,5 @@ __all__ = [
     "security",
     "sensitivity",
     "trade_off",
+    "trade_offs",
 ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self, final
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from dprime.curve import LowerCurve, TradeOff, TradeOffMetrics
 from dprime.show import theme, wording
 from dprime.show.chart import Chart
 from dprime.show.series import Axis, Series
+from dprime.text import SIDES
 
 SMALLEST = 1e-5
 """Where the logarithmic axes begin."""
@@ -250,3 +251,41 @@ def _drawn(points: Points, start: float) -> tuple[list[float], list[float]]:
     pairs = zip(points.fpr, points.tpr, strict=True)
     kept = [(x, y) for x, y in pairs if min(x, y) >= start]
     return [x for x, _ in kept], [y for _, y in kept]
+
+
+LINES = {
+    "certified": 'A line with "at most" is certified: no attacker lies above it on average.',
+    "estimate": 'A line with "about" is an estimate: the truth can lie above it.',
+    "lower bound": 'A line with "at least" is what an attacker reached, with its confidence.',
+}
+"""What a line is, by the kind of its curve."""
+
+
+def trade_offs(
+    curves: Mapping[str, TradeOffMetrics], *, log: bool = False, fpr: float = 0.01
+) -> Chart:
+    """Several curves by name, each called what it is; the title reads them at the rate `fpr`.
+
+    >>> trade_offs({"A": TradeOff.gaussian(0.5), "B": TradeOff.gaussian(1.0)}).title
+    'Members found at 1 % false alarms: A at most 3.39 %, B at most 9.24 %.'
+    """
+    also = (validate.inner_probability("fpr", fpr, example=0.01), *READ_ALOUD)
+    start, ticks = (SMALLEST, DECADES) if log else (0.0, ())
+    x = Axis("fpr", FALSE_ALARMS, percent=True, log=log, domain=(start, 1.0), ticks=ticks)
+    series, told, pencils = [], [], theme.pencils("curves", len(curves))
+    for pencil, (name, curve) in zip(pencils, curves.items(), strict=True):
+        side: Any = SIDES[curve.kind]
+        drawn = _drawn(Points.of(curve, also), start)
+        series.append(Series(f"{name}, {side}", pencil, *drawn, says=side, aloud=also))
+        told.append(f"{name} {side} {x.say(curve.tpr(fpr), side.replace('about', ''))}")
+    series.append(Series("guessing", theme.BASELINE, (start, 1.0), (start, 1.0)))
+    kinds = dict.fromkeys(LINES[curve.kind] for curve in curves.values())
+    axes = "logarithmic axes" if log else "axes from 0 to 100 %"
+    return Chart(
+        "trade-offs-log" if log else "trade-offs",
+        f"Members found at {wording.percent(fpr)} false alarms: {', '.join(told)}.",
+        f"Line chart, {axes}. {AXES} {' '.join(kinds)}",
+        x,
+        replace(x, field="tpr", title=FOUND),
+        tuple(series),
+    )

@@ -1,0 +1,36 @@
+"""Readings of arrays: each entry is read alone, and gives what it gives as a number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, cast, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dprime.privacy_loss import Array
+
+P = ParamSpec("P")
+
+
+class ReadingMethod(Protocol[P]):
+    """A reading, as a method or of one curve: of numbers a number, of arrays an array."""
+
+    def __get__(self, curve: object, kind: type | None = None) -> ReadingMethod[P]: ...
+    @overload
+    def __call__(self, *given: P.args, **named: P.kwargs) -> float: ...
+    @overload
+    def __call__(self, *given: ArrayLike, **named: ArrayLike) -> Array: ...
+
+
+def elementwise(method: Callable[Concatenate[Any, P], float]) -> ReadingMethod[P]:
+    """A method that takes arrays too: they are broadcast, and the result has their shape."""
+
+    @wraps(method)
+    def read(curve: object, *given: Any, **named: Any) -> Any:
+        if any(np.ndim(each) for each in (*given, *named.values())):
+            return np.vectorize(partial(method, curve), otypes=[float])(*given, **named)
+        return method(curve, *given, **named)
+
+    return cast(ReadingMethod[P], read)

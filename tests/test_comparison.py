@@ -1,0 +1,92 @@
+import pytest
+
+import dprime
+from dprime import DPSGD, EpsilonDelta, LowerCurve, TradeOff, compare, risk_profile, text
+from dprime.metrics import profile
+from dprime.shapes import GaussianShape
+from refusals import refuses
+
+LITTLE, MUCH = DPSGD(1.0, 0.01, 200), DPSGD(1.5, 0.01, 200)
+SIZED = DPSGD(1.0, 0.01, 200, public_size=True)
+ESTIMATE = dprime.estimates.central_limit(1.0, 0.01, 200)
+LOWER = LowerCurve(GaussianShape(0.3), confidence=0.9, method="gaussian")
+
+
+def test_a_summary_is_the_profile_of_the_curve():
+    curve, asked = LITTLE.curve(), {"fpr": 0.001, "delta": 1e-6}
+    table = curve.summary(**asked)
+    answers = risk_profile(curve, profile(**asked))
+    assert [row["value"] for row in table] == [answer.value for answer in answers]
+    for answer, cells in zip(answers, table.cells, strict=True):
+        assert cells == (answer.title, answer.shown(), answer.sentence)
+    assert table.head[1] == "At most"
+    assert table.note == text.certified()
+
+
+def test_estimates_and_lower_bounds_promise_nothing():
+    assert (ESTIMATE.summary().head[1], ESTIMATE.summary().note) == ("About", text.ESTIMATE)
+    found = LOWER.summary()
+    assert found.head[1] == "At least"
+    assert all(row["kind"] == "lower bound" for row in found)
+    for cells, row in zip(found.cells, found, strict=True):
+        assert float(cells[1]) <= row["value"]
+    assert "90 % confidence" in found.note
+    assert "assumes Gaussian scores" in found.note
+
+
+def test_mechanisms_are_compared_for_one_adjacency():
+    table = compare({"little": LITTLE, "much": MUCH})
+    for name, mechanism in (("little", LITTLE), ("much", MUCH)):
+        values = [answer.value for answer in risk_profile(mechanism.curve())]
+        assert [row[name] for row in table] == values
+    assert table.note == text.certified("add-remove")
+    mixed = compare({"little": LITTLE, "sized": SIZED})
+    assert mixed[0]["little"] == LITTLE.curve("zero-out").advantage()
+    assert mixed.note == text.certified("zero-out")
+    for replaced in (
+        compare({"little": LITTLE}, adjacency="replace"),
+        compare({"little": LITTLE}, max_prior=0.1),  # no other adjacency has an answer
+    ):
+        assert replaced[0]["little"] == LITTLE.curve("replace").advantage()
+
+
+def test_each_column_says_what_it_is():
+    table = compare({"a": LITTLE, "b": ESTIMATE, "c": LOWER}, fpr=0.05)
+    assert table.head == ("What", "a, at most", "b, about", "c, at least")
+    (tpr,) = (row for row in table if row["name"] == "tpr")
+    assert tpr["c"] == LOWER.tpr(0.05)
+    assert "belief" not in {row["name"] for row in table}
+    assert table.note.splitlines()[:2] == [text.certified(), text.ESTIMATE]
+
+
+def test_both_draw_themselves(monkeypatch):
+    assert LITTLE.curve().plot(log=True).name == "trade-off-log"
+    assert LITTLE.curve().summary().plot(fpr=0.1).name == "trade-off"
+    assert [each.plot().name for each in (ESTIMATE, LOWER)] == ["trade-offs"] * 2
+    many = compare({f"mu {mu}": TradeOff.gaussian(mu) for mu in range(9)})
+    assert "<td" in many._repr_html_()  # more than a chart can tell apart
+    drawn = compare({"a": LITTLE, "b": ESTIMATE}).plot()
+    assert [series.name for series in drawn.series] == ["a, at most", "b, about", "guessing"]
+    monkeypatch.setattr("dprime.show.needs.find_spec", lambda _: None)
+    for refused in (LITTLE.curve().plot, ESTIMATE.plot, compare({"a": LITTLE}).plot):
+        with pytest.raises(dprime.InputError, match=r"'\.\[show\]'") as error:
+            refused()
+        assert error.value.parameter == "dprime[show]"
+
+
+test_what_cannot_be_compared_is_refused = refuses(
+    {
+        "curves name": lambda: compare({}),
+        "curves name curves or mech": lambda: compare({"a": 1.0}),
+        "curves name curves": lambda: compare({"title": LITTLE}),
+        "curves name curves or": lambda: compare([LITTLE]),
+        "adjacency be given": lambda: compare(
+            {"a": LITTLE, "b": EpsilonDelta(1.0, adjacency="replace")}
+        ),
+        "adjacency be left out": lambda: compare({"a": LITTLE.curve()}, adjacency="replace"),
+        "adjacency be 'replace' for secret": lambda: compare(
+            {"a": LITTLE}, adjacency="zero-out", max_prior=0.1
+        ),
+        "fqr be left out": lambda: compare({"a": TradeOff.gaussian(1.0)}, fqr=0.1),
+    }
+)
