@@ -120,7 +120,7 @@ def test_a_batch_of_empty_places_only_is_a_step_without_records(mode):
     private.train(1)
     before = torch.cat([p.detach().flatten() for p in private.model.parameters()])
     empty = (200 + np.flatnonzero(~canaries._inside)[:3]).tolist()
-    assert private.loader.dataset.filled([7, *empty]) == [7]
+    assert private.loader.dataset.present([7, *empty]) == [7]
     x, y = private.loader.collate_fn(private.loader.dataset.__getitems__(empty))
     private.optimizer.zero_grad()
     private.criterion(private.model(x), y).backward()

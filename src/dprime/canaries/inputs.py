@@ -268,14 +268,14 @@ class DatasetWithCanaries(Dataset[Any]):
     def __len__(self) -> int:
         return len(self.without_canaries) + len(self.records)
 
-    def filled(self, indices: Sequence[int]) -> list[int]:
-        """Those of some places that have a record."""
+    def present(self, indices: Sequence[int]) -> list[int]:
+        """The indices, out of these, at which there is a record."""
         own = len(self.without_canaries)
         return [i for i in indices if i < own or self._inside[i - own]]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
         """The records of a batch, as loaders ask for them: empty places are skipped."""
-        return [self[i] for i in self.filled(indices)]
+        return [self[i] for i in self.present(indices)]
 
     def __getitem__(self, index: int) -> Any:
         own = len(self.without_canaries)

@@ -61,7 +61,7 @@ class PoolPoint:
     by_theorem: ByTheorem | None
 
     def mechanism(self) -> PoolSampled:
-        return PoolSampled(self.training(), probability=self.probability)
+        return PoolSampled(self.training(), self.probability)
 
     def training(self) -> DPSGD:
         return DPSGD(self.noise_multiplier, self.sample_rate, self.steps)

@@ -110,8 +110,8 @@ class Epochs:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what was saved; the pass that was under way there goes on with the next."""
         self._ends = list(state["epoch_ends"])
-        self._before = int(state.get("epochs_before", 0))
-        self._unseen = int(state.get("batches_unseen", 0))
+        self._before = int(state["epochs_before"])
+        self._unseen = int(state["batches_unseen"])
         self._open = self._closed = None
 
 

@@ -77,8 +77,8 @@ class Monitor:
             "secret_success" where the conditions have a `max_prior`.
         every: "epoch", or None for no lines.
         show: called with each line; None for no lines.
-        besides: mechanisms that read the same data too, such as the cost of a clipping norm
-            (`ClipNorm.cost`).
+        other_mechanisms: mechanisms that read the same data too, such as the cost of a clipping
+            norm (`ClipNorm.cost`).
         public: rate, divisor and number of steps, where they are public constants; they are
             checked at every step.
         ideal_noise: take PyTorch's noise as ideal, which it is not: leave its ends out of every
@@ -102,7 +102,7 @@ class Monitor:
         metric: str = "advantage",
         every: Literal["epoch"] | None = "epoch",
         show: Callable[[str], object] | None = to_stderr,
-        besides: Sequence[Mechanism] = (),
+        other_mechanisms: Sequence[Mechanism] = (),
         public: PublicConstants | None = None,
         ideal_noise: bool = False,
     ) -> None:
@@ -121,9 +121,9 @@ class Monitor:
         self.metric = validate.one_of("metric", metric, names)
         self.plan = Plan(epochs, steps)
         self._show = arguments.sink_of(show) if arguments.lines_wanted(every) else None
-        self.besides = arguments.all_of(
-            Mechanism, "besides", besides, "a list of mechanisms",
-            "give for example besides=[clip_norm.cost]",
+        self.other_mechanisms = arguments.all_of(
+            Mechanism, "other_mechanisms", other_mechanisms, "a list of mechanisms",
+            "give for example other_mechanisms=[clip_norm.cost]",
         )  # fmt: skip
         self._noise_ends = NoiseEnds.of(privacy_engine, optimizer, ideal_noise)
         self.warnings: list[str] = []
@@ -157,8 +157,8 @@ class Monitor:
         return self._composed(self.ledger)
 
     def _composed(self, ledger: Ledger) -> Mechanism | None:
-        """What the steps of a ledger are, with what was read besides and the tails."""
-        mechanism = ledger.mechanism(*self.besides, public_size=self.public is None)
+        """The steps of a ledger with the other mechanisms and the tails of the noise."""
+        mechanism = ledger.mechanism(*self.other_mechanisms, public_size=self.public is None)
         ends = self._noise_ends.for_weights(self._reader.most_weights)
         return with_tails(mechanism, ledger, ends)
 
@@ -418,7 +418,7 @@ class Monitor:
             "adjacency": self.adjacency,
             "public": None if self.public is None else self.public.state_dict(),
             "plan": self.plan.state_dict(),
-            "besides": [mechanism.to_dict() for mechanism in self.besides],
+            "other_mechanisms": [other.to_dict() for other in self.other_mechanisms],
             "noise": self._noise_ends.for_weights(self._reader.most_weights).state_dict(),
             "ledger": self.ledger.state_dict(),
             **self._epochs.state_dict(self.ledger.steps),
@@ -429,8 +429,8 @@ class Monitor:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what was saved, in place of what was seen since.
 
-        A training with another sampling or adjacency, or with other watchers or other mechanisms
-        besides, is refused. Another planned end is a warning, and so is a state that does not have
+        A training with another sampling or adjacency, or with other watchers or `other_mechanisms`,
+        is refused. Another planned end is a warning, and so is a state that does not have
         the steps that were seen before it is loaded.
         """
         refuse_other(state, self.state_dict())
@@ -438,7 +438,7 @@ class Monitor:
         if self._seen and ledger.first(self.ledger.steps).entries != self.ledger.entries:
             self._warn(checks.FORGOTTEN)
         self.ledger, self._seen = ledger, False
-        self._noise_ends = self._noise_ends.worst(state.get("noise"))
+        self._noise_ends = self._noise_ends.worst(state["noise"])
         self._unseen = 0
         self._reader.follow(self.ledger)
         self._epochs.load_state_dict(state)

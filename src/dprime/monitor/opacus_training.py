@@ -168,7 +168,7 @@ class OpacusTraining:
     def claim(self) -> Mechanism | None:
         """What the monitor certifies of the steps that are over; None before the first.
 
-        It has what was read from the data besides, and is `NoGuarantee` with the reason where no
+        It includes the monitor's `other_mechanisms`, and is `NoGuarantee` with the reason where no
         guarantee covers a step. While a step is being made it is not in it yet.
         """
         return self.claimed()

@@ -121,7 +121,7 @@ class Sampling:
         # A data set may have places without a record, which its batches skip.
         dataset = getattr(data_loader, "dataset", None)
         self._dataset, self._indices = dataset, indices_behind(dataset) + drawn_from(self._sampler)
-        self._filled = getattr(dataset, "filled", None)
+        self._present = getattr(dataset, "present", None)
 
     @property
     def generator(self) -> Any:
@@ -385,7 +385,7 @@ class Sampling:
                     self.latest = this
                     if self.kind == "shuffle":
                         self._see_twice(batch, seen)
-                    self._drawn(len(self._filled(batch) if self._filled else batch), this)
+                    self._drawn(len(self._present(batch) if self._present else batch), this)
                     yield batch
                 this.ended = True
             except GeneratorExit:

@@ -204,9 +204,9 @@ class NoiseEnds:
         ideal = state.get("ideal", False) is True
         return cls(at, validate.whole("weights", state["weights"]), ideal)
 
-    def worst(self, saved: Mapping[str, Any] | None) -> NoiseEnds:
-        """That of two parts of a training; a state without it is one of float32."""
-        before = NoiseEnds.from_state(saved) if saved else NoiseEnds(FLOAT32_END, self.weights)
+    def worst(self, saved: Mapping[str, Any]) -> NoiseEnds:
+        """The ends that hold for this part of a training and for one that was saved."""
+        before = NoiseEnds.from_state(saved)
         known = [at for at in (self.at, before.at) if at is not None]
         weights = max(self.weights, before.weights)
         return NoiseEnds(min(known, default=None), weights, self.ideal or before.ideal)
