@@ -17,6 +17,13 @@ def pytest_make_parametrize_id(val):
     return val.__qualname__ if callable(val) and hasattr(val, "__qualname__") else None
 
 
+def pytest_collection_modifyitems(items):
+    """With `--dist loadgroup` modules and classes stay together, and so do the tests of Ray."""
+    for item in items:
+        group = "ray" if item.get_closest_marker("ray") else item.nodeid.rpartition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture
 def call(monkeypatch, capsys, tmp_path):
     """Call the command line in an empty folder."""
