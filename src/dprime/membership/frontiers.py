@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-import dprime
 from dprime import validate
 from dprime.attack.trainer import Change, EngineTrainer
 from dprime.data.dataset import Dataset, Split
@@ -209,7 +208,6 @@ def _config(plan: PoolPlan, work: _Trainings, seed: int | None) -> dict[str, Any
     trainers = [trainer.describe() for _, trainer in work.jobs]
     parts = {"pool": work.pool, "test": work.test, "choosing": work.choosing}
     return {
-        "dprime": dprime.__version__,
         "data": work.pool.name,
         **{name: None if part is None else part.digest() for name, part in parts.items()},
         **{name: getattr(plan, name) for name in ("target", "min_tpr", "delta")},

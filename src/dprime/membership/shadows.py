@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-import dprime
 from dprime import validate
 from dprime.attack.trainer import (
     Change,
@@ -208,7 +207,7 @@ class Models:
 
     def describe(self) -> dict[str, Any]:
         digests = {"pool": self.pool.digest(), "population": self.population.digest()}
-        return {"dprime": dprime.__version__, "data": self.pool.name, **digests}
+        return {"data": self.pool.name, **digests}
 
     def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:
         cohort, number = self.blocks[block]
