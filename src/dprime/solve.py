@@ -1,7 +1,7 @@
 """From an acceptable risk to the parameter that keeps it, always on the safe side.
 
 A certified risk moves one way with one free parameter, which the mechanism's description leaves
-out, and has a ceiling. Where the parameter may lie is said by its own field.
+out, and has a ceiling. The field of the parameter says where it may lie.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How sure a number is: intervals, and which numbers of correct answers contradict a claim.
+"""Confidence: intervals, and the numbers of correct answers that contradict a claim.
 
 Records that share one model are not independent. Each function says in what sense its result holds.
 """
@@ -37,7 +37,7 @@ class Interval:
         return self.value, self.low, self.high
 
     def within(self) -> Interval:
-        """The same for a share, which lies between 0 and 1."""
+        """The mean with its interval cut to 0 and 1, for a share."""
         return replace(self, low=max(0.0, self.low), high=min(1.0, self.high))
 
     def text(self, digits: int = 3, *, scale: float = 1.0) -> str:
@@ -145,7 +145,7 @@ def contradicts(
     level = _level(confidence) / validate.whole("choices", choices, example=40)
 
     def inverse(joint: float) -> float:
-        """From P(event, in) to the least P(event, out)."""
+        """The least P(event, out), given P(event, in)."""
         return (1.0 - pi) * shape.fpr(min(1.0, joint / pi))
 
     return least_total(inverse, Guessed(records, flagged, correct), level) > 1

@@ -88,7 +88,7 @@ class Epochs:
         return True
 
     def _full(self) -> bool:
-        """Whether those that are in no pass are an epoch by now, and then count them as one."""
+        """Whether the steps in no pass fill an epoch, which is then counted as one."""
         if self._unseen < self._sampling.length:
             return False
         self._unseen -= self._sampling.length

@@ -1,4 +1,4 @@
-"""Watches a training that Opacus has made private: what it has spent, and what is coming."""
+"""The certified risk of a training with Opacus: now, and at its planned end."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import NotCertifiableError
 
 PASSED_BY = ("dprime.monitor", "opacus.", "torch.optim", "torch.utils.")
-"""Modules between a warning and the user's line."""
+"""The modules that lie between a warning and the user's line."""
 
 
 def to_stderr(text: str) -> None:
-    """Where the line of each epoch goes unless told otherwise."""
+    """Print the line of an epoch, as is done by default."""
     print(f"dprime: {text}", file=sys.stderr)
 
 
@@ -153,7 +153,7 @@ class Monitor:
     # What was spent, and what will be
 
     def mechanism(self) -> Mechanism | None:
-        """What was run until now, with the tails of its noise; None before the first step."""
+        """The mechanism until now, with the tails of its noise; None before the first step."""
         return self._composed(self.ledger)
 
     def _composed(self, ledger: Ledger) -> Mechanism | None:
@@ -207,14 +207,14 @@ class Monitor:
         return self._epochs.over()
 
     def line(self) -> str:
-        """Where the training is and what it has spent, in one sentence."""
+        """Position and cost of the training, in one sentence."""
         future = None
         if self.plan.known and not self._past_the_end():
             future = self._answer(_curve(self._future(), self.adjacency))
         return summary.line(self._place(), self.answer(), future, self.mechanism())
 
     def report(self) -> str:
-        """Everything: the numbers now and at the planned end, warnings, what watchers found.
+        """The numbers now and at the planned end, the warnings, and the findings of watchers.
 
         It looks at the result of canaries, whose test may be looked at once: ask for it at the end.
         """
@@ -238,7 +238,7 @@ class Monitor:
         )
 
     def __str__(self) -> str:
-        """The numbers and warnings, without a look at what watchers found."""
+        """The numbers and warnings, without the findings of watchers."""
         names = ", ".join(each.name for each in self.watchers)
         return self._report([f"Not looked at: {names}; see report()."] if names else [])
 
@@ -246,7 +246,7 @@ class Monitor:
         return f"<Monitor: {self._place()}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """A notebook shows what print shows."""
+        """Show in a notebook what print shows."""
         printer.text(repr(self) if cycle else str(self))
 
     def _answer(self, curve: TradeOff) -> MetricValue:
@@ -255,7 +255,7 @@ class Monitor:
 
     @property
     def _delta(self) -> float:
-        """The δ that ε is read at."""
+        """The δ at which ε is read."""
         return conditions_of(self.readings)["delta"]
 
     def _place(self) -> str:
@@ -304,7 +304,7 @@ class Monitor:
         return self._composed(self.ledger.extended(now, left, in_pass, left=over))
 
     def accept_changes(self) -> None:
-        """Say that what was changed by hand since the last step does not come from the data.
+        """Declare that changes by hand since the last step do not come from the data.
 
         Weights, buffers, noise, clipping, rate and divisor are then taken as they are now, for
         example after weights were clamped or averaged, or after a schedule of your own. A warning
@@ -317,7 +317,7 @@ class Monitor:
     # Steps, as they happen
 
     def batch(self, records: Tensor, targets: Tensor) -> None:
-        """Hand over a batch by hand, where the criterion is not a module."""
+        """Give the watchers a batch, where the criterion is not a module."""
         self._probe.batch(records, targets)
 
     def _book(self) -> None:
@@ -343,7 +343,7 @@ class Monitor:
             self._end_epoch()
 
     def _conditions(self, step: StepRecord) -> Iterator[str]:
-        """Why the step is not covered, and what it rests on besides."""
+        """The reason why the step is not covered, and the conditions that it rests on."""
         reader, sampling = self._reader, self.training.sampling
         if step.reason:
             yield Problem(step.reason).warning
@@ -367,13 +367,13 @@ class Monitor:
             yield checks.PAST_THE_END
 
     def _between_loops(self, beginning: bool) -> None:
-        """A loop over the loader begins or has ended."""
+        """See whether an epoch is over when a loop over the loader begins or has ended."""
         if self._epochs.between(beginning=beginning):
             self._compare_accountant()
             self._end_epoch()
 
     def _end_epoch(self) -> None:
-        """The latest step was the last one of an epoch."""
+        """Record the end of an epoch with the latest step."""
         self._epochs.end(self.ledger.steps)
         if self._show is not None:
             self._show(self.line())
@@ -407,7 +407,7 @@ class Monitor:
     # Checkpoints
 
     def state_dict(self) -> dict[str, Any]:
-        """What must be saved with a checkpoint: plain values, and the watchers' tensors.
+        """The state to save with a checkpoint: plain values, and the watchers' tensors.
 
         `torch.load(..., weights_only=True)` reads it back.
         """
@@ -427,7 +427,7 @@ class Monitor:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what was saved, in place of what was seen since.
+        """Go on from a saved state, which replaces all that was seen since.
 
         A training with another sampling or adjacency, or with other watchers or `other_mechanisms`,
         is refused. Another planned end is a warning, and so is a state that does not have
@@ -472,7 +472,7 @@ class Monitor:
 
 
 def _depth() -> int:
-    """How far above `_warn` the user's own line is."""
+    """The number of frames between `_warn` and the user's line."""
     frame, depth = inspect.currentframe(), 0
     while frame and frame.f_globals.get("__name__", "").startswith(PASSED_BY):
         frame, depth = frame.f_back, depth + 1
@@ -480,5 +480,5 @@ def _depth() -> int:
 
 
 def _without_numbers(sentence: str) -> str:
-    """What a sentence says, whatever its numbers are."""
+    """A sentence with its numbers taken out."""
     return re.sub(r"\d[\d,.e-]*", "#", sentence)

@@ -25,17 +25,17 @@ from dprime.monitor.rows import Rows
 from dprime.monitor.sampling import Found
 
 SUM_TOLERANCE = 1e-3
-"""Share of its bound by which rounding may lengthen a sum."""
+"""The share of its bound by which rounding may lengthen a sum."""
 
 DRAWN = {
     "elsewhere": Problem.ELSEWHERE,
     "more": Problem.MULTIPLIED,
     "skipped": Problem.SKIPPED,
 }
-"""What is odd about the batches of a step, as a reason."""
+"""The reason for each oddity in the batches of a step."""
 
 CHANGED = {"weights": Problem.MOVED, "buffers": Problem.BUFFERS}
-"""What something else than a private step changed, as a reason."""
+"""The reason for each change that no private step made."""
 
 LEFT = "dprime_not_covered"
 """The attribute of an optimizer with the reason why steps that a monitor saw are not covered."""
@@ -88,7 +88,7 @@ class StepReader:
         self._begin()
 
     def _begin(self) -> None:
-        """Nothing is known of the next step yet."""
+        """Forget the step before; nothing is known of the next one yet."""
         self._clipped_to = 0.0
         self._noises: tuple[float, float] | None = None
         self._parts: list[int] = []
@@ -272,7 +272,7 @@ class StepReader:
         self._noises = stated, stated if norm == reach else stated * norm / reach
 
     def read(self) -> StepRecord:
-        """The step that was just made, to be added to the ledger."""
+        """The record of the step that was just made, for the ledger."""
         sampling = self.training.sampling
         if sampling.kind == "unknown":
             batches, found = self.training.accumulated, ""
@@ -305,7 +305,7 @@ class StepReader:
         return step
 
     def outside(self) -> StepRecord:
-        """Another optimizer has stepped: what stands in the ledger for it."""
+        """The record that stands for a step of another optimizer."""
         sampling = self.training.sampling
         return StepRecord(
             0.0, sampling.rate, sampling.kind, pass_index=self.pass_index, problem=Problem.OUTSIDE

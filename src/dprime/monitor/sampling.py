@@ -125,7 +125,7 @@ class Sampling:
 
     @property
     def generator(self) -> Any:
-        """That of the batches; None for PyTorch's own, which the system seeds."""
+        """The generator of the batches; None for PyTorch's own, which the system seeds."""
         return getattr(self._sampler, "generator", None)
 
     @property
@@ -185,7 +185,7 @@ class Sampling:
         return batches, found
 
     def _taken(self, parts: Sequence[int]) -> tuple[int, Found]:
-        """The same; batches that are used or passed over are forgotten."""
+        """Match a step to its batches; those that are used or passed over are forgotten."""
         if not self.waiting:
             return 1, "elsewhere"
         if len(self.waiting) == len(parts) == 1 and self.waiting[0].records == parts[0]:
@@ -400,7 +400,7 @@ class Sampling:
 
 
 def _nobody(_: bool) -> None:
-    """Is told of loops where nobody wants to know."""
+    """The listener to loops where there is none."""
 
 
 def matched(parts: Sequence[int], pending: Sequence[int]) -> tuple[int, int] | None:

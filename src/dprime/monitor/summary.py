@@ -1,4 +1,4 @@
-"""What a monitor says, in plain text."""
+"""The lines and the report of a monitor, in plain text."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _reached(number: int, planned: float | None) -> str:
 def line(
     where: str, spent: MetricValue, forecast: MetricValue | None, mechanism: Mechanism | None
 ) -> str:
-    """One sentence."""
+    """The line of an epoch, one sentence."""
     if isinstance(mechanism, NoGuarantee):
         return f"{where}: not private, {mechanism.reason}."
     end = "" if forecast is None else f", {bounded(forecast)} at the planned end"
@@ -73,7 +73,7 @@ def report(
     *,
     ideal_noise: bool = False,
 ) -> str:
-    """The table, the warnings, and what the watchers found."""
+    """The report: table, warnings, and findings of the watchers."""
     lines = [f"Privacy of this training ({where})", *_described(mechanism, adjacency), ""]
     lines += _table(spent, forecast)
     if isinstance(mechanism, NoGuarantee):
@@ -89,7 +89,7 @@ def report(
 
 
 def _rests_on(mechanism: Mechanism | None, adjacency: str, ideal_noise: bool) -> list[str]:
-    """What was seen, what was not, and what the noise is."""
+    """Notes on the steps that were seen or not, and on the noise."""
     if mechanism is None:
         return []
     tails = (part for part in _parts(mechanism) if isinstance(part, NoiseTails))
@@ -130,12 +130,4 @@ def _table(spent: Sequence[MetricValue], forecast: Sequence[MetricValue] | None)
     ]
     if forecast is not None:
         columns.append(["at the planned end", *(answer.shown() for answer in forecast)])
-    widths = [max(map(len, column)) for column in columns]
-    rows = zip(*columns, strict=True)
-    return [
-        "  ".join(
-            cell.ljust(width) if number == 0 else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return text.aligned(list(zip(*columns, strict=True)))
