@@ -130,8 +130,8 @@ def draw(pool: int | Dataset, probability: ArrayLike, *, seed: int | None = None
     """Draw a training set from a pool: each record on its own coin.
 
     The coins are the words of SHAKE-256 (FIPS 202) of the seed, and the coin of a record depends on
-    the seed and on its place in the pool alone. The seed tells who was drawn, and nothing else does:
-    a generator made for simulations promises nothing against someone who computes back.
+    the seed and on its place in the pool alone. Nothing but the seed tells who was drawn; a
+    generator made for simulations promises nothing against someone who computes back.
 
     A pool is the number of records, or a data set, whose records must be distinct: two of one kind
     would give it a larger probability than π, which is one for all records or one for each. A small
