@@ -7,19 +7,11 @@ from opacus.utils.adaptive_clipping import PrivacyEngineAdaptiveClipping
 from torch import nn
 
 from dprime.monitor.opacus_training import OpacusTraining
+from watching import ADAPTIVE
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 
 since_1_6 = pytest.mark.skipif(opacus.__version__ < "1.6", reason="is so since Opacus 1.6")
-
-ADAPTIVE = {
-    "clipping": "adaptive",
-    "target_unclipped_quantile": 0.5,
-    "clipbound_learning_rate": 0.2,
-    "max_clipbound": 10.0,
-    "min_clipbound": 0.1,
-    "unclipped_num_std": 2.0,
-}
 
 
 def attached(made, **changed):

@@ -284,7 +284,7 @@ class Ledger:
 def _row(row: Sequence[Any]) -> tuple[StepRecord, int]:
     """One row of a state, if every value of it can be."""
     known = len(fields(StepRecord))
-    if len(row) not in (known - 1, known + 1):  # the last two are newer than some states
+    if len(row) != known + 1:
         raise _damaged("row", row, f"one of {known + 1} values")
     step, count = StepRecord(*row[:-1]), row[-1]
     stated = 0.0 if step.nominal_noise is None else step.nominal_noise
