@@ -1,6 +1,5 @@
 """Tiny private trainings with the real Opacus."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,9 +75,7 @@ class Maker:
         trained=nn.Module.parameters, **options,
     ):  # fmt: skip
         net = net or self.network()
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Secure RNG turned off")
-            engine = engine() if engine is not None else PrivacyEngine(accountant="rdp")
+        engine = engine() if engine is not None else PrivacyEngine(accountant="rdp")
         made = engine.make_private(
             module=net, optimizer=torch.optim.SGD(trained(net), lr=0.1),
             data_loader=loader or self.loader(), criterion=nn.CrossEntropyLoss(),

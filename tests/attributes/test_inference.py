@@ -21,7 +21,6 @@ from private_training import Maker
 from watching import certified
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
     pytest.mark.filterwarnings("ignore::dprime.monitor.checks.PrivacyWarning"),
 ]
 

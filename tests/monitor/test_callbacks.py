@@ -14,7 +14,6 @@ from dprime.monitor import Monitor
 from watching import certified
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
     pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning"),
     pytest.mark.filterwarnings("ignore:Checkpoint directory .* exists and is not empty"),
     pytest.mark.filterwarnings("ignore:.*does not have many workers"),

@@ -17,8 +17,6 @@ from dprime.monitor import PrivacyWarning, Watcher
 from dprime.monitor.hooks import MARK, Hooks, _Listener
 from watching import RATE, watch
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-
 
 def through_a_file(model):
     file = io.BytesIO()

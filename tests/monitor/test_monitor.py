@@ -17,8 +17,6 @@ from dprime.monitor.ledger import StepRecord
 from dprime.text import round_up
 from watching import ASK, MODES, RATE, certified, values, watch, watch_shuffled
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-
 
 class TestTruth:
     @pytest.mark.parametrize("mode", MODES)

@@ -15,8 +15,6 @@ from dprime import DPSGD, Composition
 from dprime.monitor import EmptyBatches, Ledger, Monitor, PrivacyWarning, checks
 from watching import RATE, watch, watch_shuffled
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-
 TOKENS, FEATURES, RECORDS = 6, 4, 40
 
 LOSSES = {

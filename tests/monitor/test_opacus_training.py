@@ -11,8 +11,6 @@ from dprime.monitor import PrivacyWarning
 from dprime.monitor.opacus_training import OpacusTraining
 from watching import ADAPTIVE, RATE, watch
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-
 since_1_6 = pytest.mark.skipif(opacus.__version__ < "1.6", reason="is so since Opacus 1.6")
 
 

@@ -16,8 +16,6 @@ from dprime.monitor.ledger import Accumulated, NoGuarantee
 from private_training import Maker, Private
 from watching import ADAPTIVE, RATE, certified, values, watch, watch_shuffled
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-
 since_1_6 = pytest.mark.skipif(opacus.__version__ < "1.6", reason="is so since Opacus 1.6")
 
 

@@ -10,8 +10,6 @@ from dprime.mechanisms import Gaussian
 from dprime.monitor import PrivacyWarning, Watcher
 from watching import certified, watch, watch_shuffled
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-
 
 class Counter(Watcher):
     name = "counter"
