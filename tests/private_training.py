@@ -1,5 +1,6 @@
 """Tiny private trainings with the real Opacus."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +76,9 @@ class Maker:
         trained=nn.Module.parameters, **options,
     ):  # fmt: skip
         net = net or self.network()
-        engine = engine() if engine is not None else PrivacyEngine(accountant="rdp")
+        with warnings.catch_warnings():  # also where all warnings are counted
+            warnings.filterwarnings("ignore", "Secure RNG turned off")
+            engine = engine() if engine is not None else PrivacyEngine(accountant="rdp")
         made = engine.make_private(
             module=net, optimizer=torch.optim.SGD(trained(net), lr=0.1),
             data_loader=loader or self.loader(), criterion=nn.CrossEntropyLoss(),
