@@ -14,10 +14,10 @@ demo: $(READY)
 
 # What a person runs before every commit; test-all runs the slow tests too.
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadscope -m "not slow"
 
 test-all: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadscope
 
 # The monitor with the oldest release of Opacus that it supports.
 oldest: $(READY)

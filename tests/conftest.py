@@ -17,11 +17,19 @@ def pytest_make_parametrize_id(val):
     return val.__qualname__ if callable(val) and hasattr(val, "__qualname__") else None
 
 
-def pytest_collection_modifyitems(items):
-    """With `--dist loadgroup` modules and classes stay together, and so do the tests of Ray."""
-    for item in items:
-        group = "ray" if item.get_closest_marker("ray") else item.nodeid.rpartition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With `--dist loadscope` one process has all tests of Ray, which share a cluster."""
+    if config.getvalue("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            of_ray = "/test_ray.py" in nodeid or nodeid.endswith("[ray]")
+            return "ray" if of_ray else super()._split_scope(nodeid)
+
+    return Together(config, log)
 
 
 @pytest.fixture
