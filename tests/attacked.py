@@ -8,11 +8,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dprime.monitor import Monitor
 
-OPACUS_WARNS = [
-    pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
-    pytest.mark.filterwarnings("ignore:Secure RNG turned off"),
-]
-QUIET = [*OPACUS_WARNS, pytest.mark.filterwarnings("ignore::dprime.monitor.PrivacyWarning")]
+QUIET = pytest.mark.filterwarnings("ignore::dprime.monitor.PrivacyWarning")
 
 ALL_MODES = ("hooks", "functorch", "ew", "ghost")
 FEATURES, CLASSES, RECORDS = 6, 3, 60

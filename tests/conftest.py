@@ -17,6 +17,21 @@ def pytest_make_parametrize_id(val):
     return val.__qualname__ if callable(val) and hasattr(val, "__qualname__") else None
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With `--dist loadscope` one process has all tests of Ray, which share a cluster."""
+    if config.getvalue("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            of_ray = "/test_ray.py" in nodeid or nodeid.endswith("[ray]")
+            return "ray" if of_ray else super()._split_scope(nodeid)
+
+    return Together(config, log)
+
+
 @pytest.fixture
 def call(monkeypatch, capsys, tmp_path):
     """Call the command line in an empty folder."""

@@ -11,7 +11,6 @@ from opacus import PrivacyEngine
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-OPACUS_WARNS = ("ignore:Secure RNG turned off", "ignore:Full backward hook is firing")
 """What Opacus itself warns of in every training."""
 
 MODES = ("hooks", "ew", "functorch", "ghost")

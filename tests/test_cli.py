@@ -187,14 +187,14 @@ def test_choose_with_other_targets_steps_epochs_and_pool(call):
     epochs = call(words, "--advantage", "0.1", "--round-to", "epochs")
     assert epochs.json["mechanism"]["steps"] == 300
     shown = call(words, "--steps", "2000", "--precision", "0.2").json
-    assert shown["mechanism"]["probability"] == shown["metrics"]["precision"]["prior"]
+    assert shown["mechanism"]["sampling_probability"] == shown["metrics"]["precision"]["prior"]
     assert shown["metrics"]["precision"]["value"] <= 0.2
 
 
 @pytest.mark.parametrize("ceiling", [0.2, 0.31, 0.77])
 def test_a_chosen_number_may_be_typed_in_again(call, ceiling):
     out = call(CHOOSE, "--noise-multiplier", "1", "--precision", ceiling).out
-    printed = float(re.search(r"Chosen: probability (\S+)", out).group(1))
+    printed = float(re.search(r"Chosen: sampling probability (\S+)", out).group(1))
     assert dprime.DPSGD(1.0, 0.01, 2000).curve().precision(printed, 0.01) <= ceiling
     out = call(CHOOSE, "--advantage", ceiling).out
     printed = float(re.search(r"Chosen: noise multiplier (\S+)", out).group(1))

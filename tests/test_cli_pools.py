@@ -1,8 +1,5 @@
 """`dprime frontier`, `infer` and `plan`: what they compute, keep, show and go on with."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -34,17 +31,6 @@ def test_a_plan_of_the_usual_shares_with_steps(call):
     size = len(load("digits").train)
     made = plan(0.5, pool_size=size, batch_size=100, steps=40, min_tpr=0.05, delta=1e-6)
     assert call(f"{words} --plan-only --json").json == to_json(made)
-
-
-@pytest.mark.slow
-def test_a_plan_is_made_without_pytorch():
-    code = (
-        "import sys; from dprime.cli import app; app(standalone_mode=False)\n"
-        "assert 'torch' not in sys.modules"
-    )
-    words = [sys.executable, "-c", code, *SMALL.split(), "--plan-only"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert "Precision at most 0.6" in done.stdout
 
 
 def test_a_frontier_is_trained_and_kept(call, monkeypatch):

@@ -10,8 +10,7 @@ from dprime.audit import audits, lower_bound
 from dprime.audit.estimators import ESTIMATORS
 from dprime.cli import runs
 from dprime.runs.run import Run
-
-FEW = "audit --epsilon 4 --max-records 8 --steps 2 --seed 1 --trials 12 --block 8"
+from specimens.make import copy_of
 
 # Several audits -----------------------------------------------------------------------------------
 
@@ -82,16 +81,16 @@ def test_runs_and_what_is_none(call, tmp_path):
     folder.mkdir()
     assert call("runs mine")[:2] == (0, "There is no run in mine.\n")
     assert call("runs mine --json").json == {"runs": [], "not_runs": {}}
-    assert call(FEW, "--run", folder / "a.run").code == 0
+    path = copy_of("finished", folder)
     (folder / "notes.txt").write_text("Try a stronger adversary.")
     (folder / "empty.run").touch()
-    (folder / "cut.run").write_bytes((folder / "a.run").read_bytes()[:3000])
+    (folder / "cut.run").write_bytes(path.read_bytes()[:3000])
     out = call("runs mine").out
-    for words in ("a.run", "malicious-dataset", "digits", "3/3", "24", "complete", "cut.run: "):
+    for words in ("finished.run", "malicious-dataset", "digits", "1/1", "200", "cut.run: "):
         assert words in out
     shown = call("runs mine --json").json
     (only,) = shown["runs"]
-    assert (only["name"], only["state"], only["total_trials"]) == ("a.run", "complete", 24)
+    assert (only["name"], only["state"], only["total_trials"]) == ("finished.run", "complete", 200)
     assert set(shown["not_runs"]) == {"empty.run", "cut.run"}
 
 
@@ -134,14 +133,15 @@ def test_a_list_reads_no_blocks_and_what_goes_on_checks_them(call, tmp_path):
 
     The block is played again, and the answer is that of the whole run.
     """
-    path = tmp_path / "runs" / "a.run"
-    before = call(FEW, "--run", path, "--json").json
+    path = copy_of("finished", tmp_path)
+    with Run.open(path) as run:
+        before = run.result
     with Run.open(path) as run:
         score = run.arrays()["score"][3].tobytes()
     whole = path.read_bytes()
     assert score in whole
     path.write_bytes(whole.replace(score, np.float64(0.5).tobytes()))
-    assert call("runs --json").json["runs"][0]["state"] == "complete"
+    assert call("runs . --json").json["runs"][0]["state"] == "complete"
     refused(call("report", path), "must be a whole run, but it is damaged in block 0")
     after = call("resume", path, "--json").json
     assert after["verdict"] == before["verdict"]

@@ -97,10 +97,7 @@ REFUSED = {
     "--sampling-probability half": "probability must be a number, but it is 'half'",
     "": "Exactly one of --sampling-probability, --probability-column must be given",
     "--probability-column text": "text in line 2 must be a number",
-    "--sampling-probability 0.2 --ignore nr": "ignore must be one of the pool's columns",
-    "--sampling-probability 0.2 --batch 17": "batch must be at most the expected size",
     "--sampling-probability 0.2 --steps 0": "steps must be at least 1",
-    "--sampling-probability 0.2 --out pool.csv": "another file than pool",
 }
 
 

@@ -169,7 +169,7 @@ def test_very_large_pools_are_counted():
     assert chance_unused(curve, 10**200, prior=0.5, output_probability=0.1) == 0.0
 
 
-MECHANISM = PoolSampled(DPSGD(1.0, 0.01, 2000), probability=0.001)
+MECHANISM = PoolSampled(DPSGD(1.0, 0.01, 2000), sampling_probability=0.001)
 
 
 def test_each_number_is_that_of_the_curve():

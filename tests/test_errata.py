@@ -1,17 +1,13 @@
 """One test for each printed formula that is wrong, or is an approximation called a bound.
 
 Each test writes the printed formula out, lets an exact mechanism or a seeded simulation contradict
-it, and shows that what dprime computes holds. docs/errata.md tells the same in words, with short
-counter-examples that run; the tests at the end hold the page to its form and to its numbers.
+it, and shows that what dprime computes holds. docs/errata.md tells the same in words, which
+tests/test_errata_page.py holds to its form and to its numbers.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from contextlib import redirect_stdout
-from io import StringIO
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,25 +15,7 @@ from scipy import optimize, stats
 
 import dprime
 from dprime import TradeOff, bounds, choose, estimates
-
-ERRATA_PAGE = Path(__file__).parent.parent / "docs" / "errata.md"
-PAGE = ERRATA_PAGE.read_text(encoding="utf-8")
-ERRATA = dict(re.findall(r"^### (.+?)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
-"""What stands below each title."""
-PARTS = re.compile(
-    r"\n\*\*Printed\.\*\* .+?^> .+?"
-    r"^\*\*Counter-example\.\*\* [^`]+^```python\n(?P<code>.+?)^```\n\n"
-    r"```text\n(?P<output>.+?)^```\n\n"
-    r"\*\*Correction\.\*\* .+?^In dprime: .+?Tests?: `test_.+",
-    re.MULTILINE | re.DOTALL,
-)
-SLIPS = re.compile(
-    r"^## Smaller slips .+?^\|---\|---\|---\|\n(?P<rows>(?:\| .+? \|\n)+)\n"
-    r"```python\n(?P<code>.+?)^```\n\n```text\n(?P<output>.+?)^```\n\nTest: `test_\w+`\n\Z",
-    re.MULTILINE | re.DOTALL,
-)
-NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?")
-PLACE = re.compile(r"(?:section|equation|theorem|table)s? [\d.]+(?: to [\d.]+)?", re.IGNORECASE)
+from reference import composed_advantage, subsampled_advantage
 
 
 def logistic(x: float) -> float:
@@ -58,41 +36,6 @@ def clipped(gradients: np.ndarray, norm: float = 1.0) -> np.ndarray:
     """Rows scaled down to at most this norm."""
     lengths = np.linalg.norm(gradients, axis=-1, keepdims=True)
     return gradients / np.maximum(1.0, lengths / norm)
-
-
-def subsampled_advantage(
-    g0: np.ndarray, g1: np.ndarray, *, q: float, z: float, steps: int, trials: int, seed: int
-) -> tuple[float, float]:
-    """Advantage and its standard error: T steps of (1-q) N(0, z²I) + q N(g, z²I), g0 against g1."""
-    rng = np.random.default_rng(seed)
-    loss = np.zeros(trials)
-    for _ in range(steps):
-        seen = z * rng.standard_normal((trials, len(g0)))
-        seen += np.outer(rng.random(trials) < q, g0)
-        for sign, g in ((1, g0), (-1, g1)):
-            loss += sign * np.log1p(q * np.expm1((seen @ g - g @ g / 2) / z**2))
-    gains = np.maximum(0.0, -np.expm1(-loss))  # total variation = E[(1 - e^(-L))_+]
-    return float(gains.mean()), float(gains.std() / math.sqrt(trials))
-
-
-def composed_advantage(g0: np.ndarray, g1: np.ndarray, *, q: float, z: float, steps: int) -> float:
-    """The same without chance: the loss of one step on a grid, composed by one Fourier transform.
-
-    A loss between two grid points is shared by them so that its mean stays.
-    """
-    axis, width, size = np.linspace(-7, 7, 1401), 5e-5, 2**19
-    seen = np.stack(np.meshgrid(*[axis] * len(g0), indexing="ij"), axis=-1).reshape(-1, len(g0))
-    noise = np.exp(-(seen**2).sum(axis=1) / (2 * z**2))
-    ratios = [1 + q * np.expm1((seen @ g - g @ g / 2) / z**2) for g in (g0, g1)]
-    places = (np.log(ratios[0]) - np.log(ratios[1])) / width
-    below = np.floor(places)
-    masses = np.zeros(size)
-    for place, weight in ((below, below + 1 - places), (below + 1, places - below)):
-        mass = noise * ratios[0] * weight
-        masses += np.bincount(place.astype(int) % size, weights=mass, minlength=size)
-    composed = np.fft.irfft(np.fft.rfft(masses / masses.sum()) ** steps, size)
-    losses = width * np.fft.fftfreq(size, 1 / size)
-    return float(np.maximum(0.0, -np.expm1(-losses)) @ composed)
 
 
 def error_term(q: float, z: float, steps: int) -> float:
@@ -496,61 +439,3 @@ def test_smaller_slips() -> None:
         mixture = (1 - p) * stats.norm.cdf(x, 0, z) + p * stats.norm.cdf(x, 1, z)
         error = np.maximum(0, np.diff(mixture - stats.norm.cdf(x, p, z))).sum()
         assert (error < 1e-4) == negligible
-
-
-# --- the page -------------------------------------------------------------------------------
-
-
-def parts(title: str) -> re.Match[str]:
-    found = PARTS.fullmatch(ERRATA[title])
-    assert found, f"{title!r}: a printed formula, a counter-example that runs, a correction"
-    return found
-
-
-def test_the_page_names_every_test_here() -> None:
-    here = {name for name in globals() if re.match(r"test_(?!the_page_)", name)}
-    assert sorted(re.findall(r"`(test_\w+)`", PAGE)) == sorted(here)
-
-
-def run_alone(code: str) -> str:
-    """What it prints after the page's first lines."""
-    first = re.findall(r"^```python\n(.*?)^```", PAGE.split("\n## ")[0], re.MULTILINE | re.DOTALL)
-    with redirect_stdout(StringIO()) as out:
-        exec("".join([*first, code]), {"__name__": "erratum"})
-    return out.getvalue()
-
-
-@pytest.mark.parametrize("title", ERRATA)
-def test_the_page_has_a_counter_example_that_runs_alone(title: str) -> None:
-    assert run_alone(parts(title)["code"]) == parts(title)["output"]
-
-
-@pytest.mark.parametrize("title", ERRATA)
-def test_the_page_says_in_words_what_is_computed(title: str) -> None:
-    found = parts(title)
-    words = PLACE.sub("", ERRATA[title].replace(found["code"], "").replace(found["output"], ""))
-    said = {number for number in NUMBER.findall(words) if "." in number}
-    assert said <= set(NUMBER.findall(found["code"] + found["output"]))
-
-
-def test_the_page_computes_what_is_right_about_a_slip() -> None:
-    found = SLIPS.search(PAGE)
-    assert found, "smaller slips: a table, and a block that runs"
-    assert run_alone(found["code"]) == found["output"]
-    for row in found["rows"].splitlines():
-        _where, _printed, right = row.split(" | ")
-        numbers = {number for number in NUMBER.findall(PLACE.sub("", right)) if "." in number}
-        assert numbers, row
-        assert numbers <= set(NUMBER.findall(found["output"])), row
-
-
-def test_the_page_has_a_table_of_what_is_printed_below() -> None:
-    rows = re.findall(r"^\| \[.+?\]\(#(.+?)\) \| (.+?) \| (.+?) \|", PAGE, re.MULTILINE)
-    slugs = [re.sub(r"\W+", "-", re.sub(r"[^\w\s-]", "", title.lower())) for title in ERRATA]
-    assert [slug for slug, _, _ in rows] == slugs
-    assert len(slugs) == PAGE.count("\n### ")
-    for (_, wrong, much), title in zip(rows, ERRATA, strict=True):
-        assert len(wrong.split()) <= 5
-        numbers = NUMBER.findall(much)
-        assert numbers
-        assert set(numbers) <= set(NUMBER.findall(parts(title)["output"])), title

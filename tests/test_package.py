@@ -103,6 +103,36 @@ def test_a_package_lists_its_names_also_those_that_are_not_loaded_yet(name):
     assert all(hasattr(package, each) for each in package.__all__)
 
 
+LIGHT = {
+    "dprime.data": "import dprime.data; dprime.data.names()",
+    "dprime.monitor": "import dprime.monitor",
+    "a configuration": """from dprime.audit import AuditConfig
+try:
+    AuditConfig.from_words(claim={"epsilon": -1})
+except ValueError:
+    pass""",
+    "a bound": "import dprime.audit; dprime.audit.lower_bound([1, 2, 3], [0, 1, 2])",
+    "charts": """from dprime.show.charts import trade_off, precision, risk
+training = dprime.DPSGD(1.1, 0.01, 100)
+for chart in trade_off(training.curve()), risk(training, "steps"), precision():
+    assert chart.rows() and chart.title and chart.text""",
+    "a plan": """from dprime.cli import app
+sys.argv[1:] = "frontier --precision 0.6 --pool-size 200 --batch 20 --epochs 1 --plan-only".split()
+app(standalone_mode=False)
+raise SystemExit("torch" in sys.modules)  # its data need scikit-learn""",
+}
+"""What needs none of the libraries below, in a process of its own."""
+
+
+@pytest.mark.parametrize("code", LIGHT.values(), ids=LIGHT)
+def test_what_is_light_loads_no_heavy_library(code):
+    heavy = {"torch", "sklearn", "opacus", "lightning", "transformers", "vl_convert", "pandas"}
+    check = f"assert not {heavy} & {{*sys.modules}}, {{*sys.modules}}"
+    words = [sys.executable, "-W", "error", "-c", f"import sys, dprime\n{code}\n{check}"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_changelog_names_the_version():
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert newest.group(1) == dprime.__version__

@@ -186,7 +186,7 @@ OUT_OF_REACH = [
     (DRAWN, {**SECRET, "adjacency": "replace"}, "must be .* for a pool"),
     # no value is safe
     (PoolSampled(EpsilonDelta(1.0, 0.5)), {"precision": 0.2, "min_tpr": 0.1},
-     r"precision 0\.2 cannot be met at any probability"),
+     r"precision 0\.2 cannot be met at any sampling_probability"),
     (DPSGD(1.0, 0.1), {"advantage": 1e-4}, r"nearest possible .* advantage 0.038\d*, at 1 step"),
     (DPSGD(sample_rate=0.5, steps=10**7), {"bayes_security": 0.99999999},
      "cannot be met at any noise_multiplier up to 100000: the nearest .* bayes_security 0.99"),

@@ -66,7 +66,7 @@ def consequences(
     lies between 0 and `loss_bound`.
 
     >>> from dprime import DPSGD
-    >>> found = consequences(PoolSampled(DPSGD(1.0, 0.01, 2000), probability=0.001))
+    >>> found = consequences(PoolSampled(DPSGD(1.0, 0.01, 2000), sampling_probability=0.001))
     >>> found.deletion_capacity.value, round(found.reconstruction_trust.value, 4)
     (54, 0.006)
     """

@@ -329,17 +329,18 @@ class Composition(Mechanism):
 
 @dataclass(frozen=True)
 class PoolSampled(Mechanism):
-    """A training on what was drawn from a larger pool, each record kept with `probability`.
+    """A training on what was drawn from a larger pool.
 
-    Thudi et al.: sampling as a defence. The curve is that of the training; `probability` is the
-    prior of every question that has one, provided that inclusion is independent and nothing public
-    depends on how many were kept. Where records differ in it, give the largest, which holds for
-    everyone, and the smallest as `least`: how well "not a member" can be known grows as a record
-    gets rarer. A group of records is refused: draw whole people, and read the training's own curve.
+    Thudi et al.: sampling as a defence. Each record is kept with `sampling_probability`, which is
+    the prior of every question that has one, provided that inclusion is independent and nothing
+    public depends on how many were kept. The curve is that of the training. Where records differ in
+    probability, give the largest, which holds for everyone, and the smallest as `least`: how well
+    "not a member" can be known grows as a record gets rarer. A group of records is refused: draw
+    whole people, and read the training's own curve.
     """
 
     training: Mechanism = field(metadata=checked(_mechanism))
-    probability: float | None = parameter(
+    sampling_probability: float | None = parameter(
         None, validate.inner_probability, search=Search(1e-300, 1.0, rises=True)
     )
     least: float | None = parameter(None, validate.inner_probability)
@@ -349,8 +350,9 @@ class PoolSampled(Mechanism):
             needed = "what was run on the records drawn"
             remedy = "give its training, and the product of both probabilities"
             raise validate.invalid_input("training", "a PoolSampled", needed, remedy)
-        if self.least is not None and (self.probability is None or self.least > self.probability):
-            needed = "at most the probability"
+        largest = self.sampling_probability
+        if self.least is not None and (largest is None or self.least > largest):
+            needed = "at most the sampling_probability"
             raise validate.invalid_value("least", self.least, needed, "give the smallest one")
 
     @property
@@ -358,13 +360,13 @@ class PoolSampled(Mechanism):
         return (self.training,)
 
     def with_parameter(self, name: str, value: float) -> Self:
-        if name == "probability":
-            return replace(self, probability=value)
+        if name == "sampling_probability":
+            return replace(self, sampling_probability=value)
         return replace(self, training=self.training.with_parameter(name, value))
 
     @property
     def prior(self) -> float:
-        return self._required("probability")
+        return self._required("sampling_probability")
 
     @property
     def least_prior(self) -> float:

@@ -145,7 +145,7 @@ def _loss_at_minus_infinity(world_in: GaussianMixture, world_out: GaussianMixtur
 def _from_cells(edges: Array, p: Array, q: Array, p_inf: float, q_inf: float) -> PrivacyLoss:
     """Move the masses of each cell [a, b] of losses to its two edges, keeping p and q.
 
-    Of P, (p - e^a q) / (1 - e^(a-b)) goes up to b. Below loss 0 the same is said of Q, going down
+    Of P, (p - e^a q) / (1 - e^(a-b)) goes up to b. Below loss 0 the same holds for Q, going down
     to a: there Q is the larger mass, and the one that keeps its digits.
     """
     a, b = edges[:-1], edges[1:]

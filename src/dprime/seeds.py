@@ -1,7 +1,7 @@
 """Seeds: what gives every random number of a training, an audit or a draw.
 
-Whoever knows the seed of a training knows its noise, and the certificate does not hold against
-them. So a seed has 256 bits, and no text made here shows one.
+The seed of a training tells its noise: the certificate does not hold against those who know it. So
+a seed has 256 bits, and no text made here shows one.
 """
 
 from __future__ import annotations

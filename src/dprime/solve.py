@@ -1,7 +1,7 @@
 """From an acceptable risk to the parameter that keeps it, always on the safe side.
 
 A certified risk moves one way with one free parameter, which the mechanism's description leaves
-out, and has a ceiling. Where the parameter may lie is said by its own field.
+out, and has a ceiling. The field of the parameter says where it may lie.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def solve(
     validate.one_of("round_to", round_to, ("steps", "epochs"))
     goals, parameter = _goals(mechanism, target), _free_parameter(mechanism)
     relation = goals[0].reading.adjacency(adjacency)
-    if parameter == "probability":
+    if parameter == "sampling_probability":
         curve = mechanism.curve(relation, group_size=group_size)
         share = _share_of_pool(curve, goals[0])
         return Solution(mechanism.with_parameter(parameter, share), curve, parameter)
@@ -111,15 +111,15 @@ def _goals(mechanism: Mechanism, target: Mapping[str, float | None]) -> list[Tar
     given = {name: value for name, value in target.items() if value is not None}
     prior = "belief_prior" if "belief" in given else "prior"
     if prior in given:
-        remedy = "the pool's own probability is the prior"
+        remedy = "the pool's sampling_probability is the prior"
         raise validate.invalid_value(prior, given[prior], "left out for a pool", remedy)
-    if mechanism.probability is None and not {"precision", "belief"} & set(given):
-        requirement = "precision or belief to choose a pool's probability"
+    if mechanism.sampling_probability is None and not {"precision", "belief"} & set(given):
+        requirement = "precision or belief to choose a pool's sampling_probability"
         remedy, names = "the other risks do not grow with it", ", ".join(given) or "missing"
         raise validate.invalid_input("The target", names, requirement, remedy)
     if not {"precision", "belief", "success"} & set(given):
         return [Target.of(given)]
-    priors = [mechanism.probability or mechanism.search("probability").low]
+    priors = [mechanism.sampling_probability or mechanism.search("sampling_probability").low]
     if "success" in given and mechanism.least is not None:
         priors.append(mechanism.least)
     return [Target.of({**given, prior: each}) for each in priors]
@@ -131,7 +131,7 @@ def _share_of_pool(curve: TradeOff, goal: Target) -> float:
     t = reading.conditions["min_tpr" if reading.name == "precision" else "exceeded"]
     fpr = curve.fpr(t)
     if fpr == 0:
-        refused = f"The target {_shown(goal, goal.value)} cannot be met at any probability"
+        refused = f"The target {_shown(goal, goal.value)} cannot be met at any sampling_probability"
         raise validate.InputError(f"{refused}: an attacker may be right without fail.")
     log_odds = scipy.special.logit(goal.value) - math.log(t / fpr)
     prior = float(scipy.special.expit(log_odds)) * (1 - 1e-13)

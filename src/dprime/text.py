@@ -131,9 +131,9 @@ def describe(
     def digits(name: str) -> str:
         return safe_digits(name, described[name]) if name == chosen else f"{described[name]:.6g}"
 
-    if "probability" in described:
+    if "sampling_probability" in described:
         inner = describe(described["training"], adjacency, group_size, chosen=chosen)
-        return f"{inner}, trained on a share {digits('probability')} of a pool"
+        return f"{inner}, trained on a share {digits('sampling_probability')} of a pool"
     if described["name"] == "DPSGD":
         steps = f"{described['steps']:,} {'step' if described['steps'] == 1 else 'steps'}"
         what = (

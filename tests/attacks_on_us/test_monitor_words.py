@@ -10,7 +10,7 @@ from opacus.validators import ModuleValidator
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from attacked import OPACUS_WARNS, Training
+from attacked import Training
 from dprime.attributes import Attribute, AttributeInference
 from dprime.check.files import check_script
 from dprime.check.source import Source
@@ -19,7 +19,6 @@ from dprime.monitor.checks import mixes
 from dprime.monitor.ledger import NoGuarantee
 
 pytestmark = [
-    *OPACUS_WARNS,
     pytest.mark.filterwarnings("ignore:GDP accounting is experimental"),
     pytest.mark.filterwarnings("ignore:Using a non-full backward hook"),
 ]

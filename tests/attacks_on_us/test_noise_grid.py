@@ -236,7 +236,6 @@ def test_a_divisor_that_is_not_known_hides_the_grid():
     assert abs(recorded(unknown, 200) - 0.5) < 0.1
 
 
-@pytest.mark.filterwarnings("ignore:Secure RNG turned off", "ignore:Full backward hook is firing")
 def test_opacus_without_secure_mode_shows_the_grid():
     opacus = pytest.importorskip("opacus")
     x, y = torch.tensor(IMAGES.train.records[:8]).flatten(1), torch.arange(8)

@@ -14,7 +14,7 @@ from opacus import PrivacyEngine
 from opacus.optimizers.optimizer import _generate_noise
 from torch import nn
 
-from attacked import OPACUS_WARNS, Training, records
+from attacked import Training, records
 from dprime import DPSGD
 from dprime.check.files import check_script
 from dprime.check.source import Source
@@ -22,8 +22,6 @@ from dprime.monitor.tails import NoiseTails
 
 LEVELS = 2**24
 END = math.sqrt(2 * 24 * math.log(2))
-
-pytestmark = OPACUS_WARNS
 
 
 def squared_radii(noise):

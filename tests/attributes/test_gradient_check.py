@@ -19,7 +19,6 @@ from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.monitor import Monitor
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
     pytest.mark.filterwarnings("ignore:There were more steps than batches"),
     pytest.mark.filterwarnings("ignore:Using a target size"),
 ]

@@ -21,7 +21,6 @@ from private_training import Maker
 from watching import certified
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
     pytest.mark.filterwarnings("ignore::dprime.monitor.checks.PrivacyWarning"),
 ]
 
@@ -141,7 +140,11 @@ def test_the_two_forms(private):
 
 def test_the_certified_line_is_the_monitors(private):
     made, watcher = private(), AttributeInference(FEW)
-    options = {"watchers": [watcher], "show": None, "besides": [Gaussian(noise_multiplier=2.0)]}
+    options = {
+        "watchers": [watcher],
+        "show": None,
+        "other_mechanisms": [Gaussian(noise_multiplier=2.0)],
+    }
     with Monitor(made.engine, **made.named(), **options) as monitor:
         made.train()
         assert watcher.certified().advantage() == monitor.mechanism().curve("replace").advantage()

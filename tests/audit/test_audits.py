@@ -289,7 +289,7 @@ def test_models_that_diverge_in_both_have_a_score_that_says_nothing():
     found = audit("static-poisoning", target, trials=10)
     assert found.trials["diverged"] == 20
     assert found.verdict.outcome == "inconclusive"
-    assert "20 of the models had diverged; what that speaks for was settled" in found.sentence
+    assert "20 of the models had diverged; the world that this counts for was" in found.sentence
 
 
 @pytest.mark.slow

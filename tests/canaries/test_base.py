@@ -11,11 +11,8 @@ from dprime.canaries.gradients import GradientCanaries
 from dprime.monitor.ledger import StepRecord
 from dprime.monitor.monitor import Monitor
 from dprime.monitor.opacus_training import OpacusTraining
-from planted_opacus import OPACUS_WARNS, made_private, network, toy
+from planted_opacus import made_private, network, toy
 from refusals import refuses
-
-pytestmark = [pytest.mark.filterwarnings(warning) for warning in OPACUS_WARNS]
-
 
 DIFFERS = pytest.mark.filterwarnings("ignore:The accountant of the privacy engine has recorded")
 """The monitor's own word on what the canaries notice here."""

@@ -8,9 +8,7 @@ from dprime.canaries import gradients
 from dprime.canaries.gradients import GradientCanaries, log_ratio
 from dprime.monitor.monitor import Monitor
 from dprime.monitor.opacus_training import OpacusTraining
-from planted_opacus import MISTAKES, MODES, OPACUS_WARNS, made_private, network, toy
-
-pytestmark = [pytest.mark.filterwarnings(warning) for warning in OPACUS_WARNS]
+from planted_opacus import MISTAKES, MODES, made_private, network, toy
 
 REPLACED = pytest.mark.filterwarnings("ignore:A step did not pass through Opacus' own")
 """The monitor notices some mistakes in its own way; here the canaries are to find them."""

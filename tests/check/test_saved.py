@@ -11,8 +11,8 @@ from torch.utils.data import DataLoader, TensorDataset
 from dprime import DPSGD, Composition, Gaussian, InputError, Laplace
 from dprime.check import check, check_description
 from dprime.check.saved import check_saved
-from dprime.check.states import TAILS_UNKNOWN
 from dprime.monitor import Ledger, StepRecord
+from dprime.monitor.state import STATE_VERSION
 from dprime.monitor.tails import NoiseTails
 from refusals import refuses
 
@@ -228,11 +228,12 @@ def test_both_epsilons_are_named_where_the_accountant_s_is_too_low():
 
 # States of the monitor.
 
-STEPS = (StepRecord(1.0, 0.01), 50)
+STEPS, SECURE = (StepRecord(1.0, 0.01), 50), {"at": None, "weights": 1000}
 
 
 def state(*entries, adjacency="add-remove", **more):
-    return {"ledger": Ledger(entries).state_dict(), "adjacency": adjacency, "warnings": [], **more}
+    usual = {"version": STATE_VERSION, "warnings": [], "other_mechanisms": [], "noise": SECURE}
+    return {"ledger": Ledger(entries).state_dict(), "adjacency": adjacency, **usual, **more}
 
 
 @pytest.mark.parametrize(
@@ -256,7 +257,7 @@ def test_a_monitor_s_state_is_read(tmp_path):
     assert risk(check(path)).mechanism == DPSGD(1.0, 0.01, 50)
     assert codes(check(path, dataset_size=10, delta=0.5)) == ["DP501"]
     torch.save(state(STEPS) | {"warnings": ["Look here."]}, path)
-    assert check(path).unresolved == ("The monitor warned: Look here.", TAILS_UNKNOWN)
+    assert check(path).unresolved == ("The monitor warned: Look here.",)
     assert "attach dprime.monitor" not in check(path).summary()
     advised = check_saved("run.pt", accountant((1.0, 0.01, 50))).summary()
     assert "attach dprime.monitor" in advised
@@ -268,17 +269,21 @@ def test_the_tails_of_the_noise_are_composed():
     tails = NoiseTails(5.768, 1000, ((1.0, 0.01, 50, 1),))
     assert risk(plain).mechanism == Composition(steps, tails)
     assert plain.unresolved == ()
-    secure = check_saved("run.pt", state(STEPS, noise={"at": None, "weights": 1000}))
+    secure = check_saved("run.pt", state(STEPS, noise=SECURE))
     assert risk(secure).mechanism == steps
 
 
-def test_what_read_the_data_besides_is_composed_and_named():
+def test_what_else_read_the_data_is_composed_and_named():
     steps, norm, before = DPSGD(1.0, 0.01, 50), Gaussian(20.0), DPSGD(2.0, 0.02, 10)
     one, both, none = (
-        risk(check_saved("run.pt", state(STEPS, besides=[each.to_dict() for each in listed])))
+        risk(
+            check_saved(
+                "run.pt", state(STEPS, other_mechanisms=[each.to_dict() for each in listed])
+            )
+        )
         for listed in ([norm], [norm, before], [])
     )
-    named = "the steps that the monitor saw and what read the data besides them (Gaussian)"
+    named = "the steps that the monitor saw and other mechanisms on the same data (Gaussian)"
     assert one.about == named
     assert one.mechanism.curve().epsilon(1e-5) == Composition(norm, steps).curve().epsilon(1e-5)
     assert one.answers[0].value > steps.curve().advantage()
@@ -298,9 +303,16 @@ def test_what_read_the_data_besides_is_composed_and_named():
     ],
 )
 def test_what_cannot_be_read_takes_the_number_away(described):
-    reading = check_saved("run.pt", state(STEPS, besides=[described])).reading
+    reading = check_saved("run.pt", state(STEPS, other_mechanisms=[described])).reading
     assert reading.risks == ()
     assert described.get("name", "unnamed") in reading.missing[0]
+
+
+def test_a_state_of_another_version_is_refused():
+    """A cost that it has by another name would be missing from the number."""
+    old = {**state(STEPS), "version": 1, "besides": [Gaussian(20.0).to_dict()]}
+    with pytest.raises(InputError, match="state of version 2, but it is of version 1: read it"):
+        check_saved("run.pt", old)
 
 
 GOOD_ROW = Ledger([STEPS]).state_dict()[0]
@@ -317,8 +329,8 @@ def test_a_damaged_ledger_is_refused_and_not_read_as_less(place, value):
 
 
 DAMAGED = [
-    ("besides", "Gaussian"), ("noise", 3), ("noise", {"at": 5.768}),
-    ("noise", {"at": -1.0, "weights": 1000}), ("ledger", 3),
+    ("other_mechanisms", "Gaussian"), ("other_mechanisms", None), ("noise", 3),
+    ("noise", {"at": 5.768}), ("noise", {"at": -1.0, "weights": 1000}), ("ledger", 3),
 ]  # fmt: skip
 
 

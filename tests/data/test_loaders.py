@@ -2,7 +2,6 @@
 
 import gzip
 import struct
-import subprocess
 import sys
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -89,15 +88,6 @@ def test_the_environment_names_the_folder_and_an_argument_is_stronger(tmp_path, 
     refused("location30", tmp_path / "empty", "empty")
     monkeypatch.setenv("DPRIME_DATA", "")
     refused("location30", None, "but it is None")
-
-
-def test_nothing_heavy_is_imported():
-    check = (
-        "import sys, dprime; assert 'dprime.data' not in sys.modules; "
-        "import dprime.data; dprime.data.names(); "
-        "assert not {'torch', 'sklearn'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", check], check=True)
 
 
 def test_without_scikit_learn(monkeypatch):

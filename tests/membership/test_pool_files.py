@@ -50,19 +50,6 @@ def test_the_file_holds_what_the_seed_draws_and_records_may_differ_in_probabilit
     assert "pi" in (folder / "t.csv").read_text().splitlines()[0]  # the form stays the same
 
 
-def test_what_may_be_known_does_not_depend_on_the_draw(folder):
-    public, sizes = set(), set()
-    for seed in range(6):
-        facts = sample(
-            "pool.csv", "train.csv", sampling_probability=0.3, batch=5, members="who",
-            seed_file=seeded(folder / "seed", seed), force=True,
-        )  # fmt: skip
-        public.add((facts, (folder / "train.csv.pool.json").read_text(), facts.risk_command()))
-        sizes.add((folder / "who").read_text().count("1"))
-    assert len(public) == 1
-    assert len(sizes) > 1
-
-
 def test_the_public_file_gives_the_mechanism(folder):
     facts = sample("pool.csv", "train.csv", sampling_probability=0.3, batch=5)
     known = json.loads((folder / "train.csv.pool.json").read_text())

@@ -9,7 +9,6 @@ from dprime.membership import Cohort, InferenceConfig, infer, signals_of
 from dprime.membership.attacks import RMIA, AttackR, Evidence, LiRA
 from dprime.membership.confidence import (
     contradicts,
-    lower_precision,
     over_repetitions,
     precision_of_share,
 )
@@ -73,7 +72,7 @@ test_bad_input_is_refused_by_its_name = refuses([
     ("gamma", lambda: RMIA(gamma=0.0)),
     ("offline_a", lambda: RMIA(offline_a=1.5)),
     ("values", lambda: over_repetitions([0.5])),
-    ("correct", lambda: lower_precision(4, 3)),
+    ("correct", lambda: contradicts(PURE, 4, 3, records=10, prior=0.5)),
     ("records", lambda: contradicts(PURE, 3, 5, records=4, prior=0.5)),
     ("claim", lambda: contradicts(1.0, 3, 5, records=10, prior=0.5)),
     ("share", lambda: precision_of_share(PURE, 0.0, 0.5)),

@@ -14,8 +14,6 @@ from dprime.monitor.monitor import Monitor
 from dprime.monitor.problems import Problem
 from watching import ADAPTIVE, watch, watch_shuffled
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-
 
 def reason(monitor):
     mechanism = monitor.ledger.mechanism()

@@ -3,13 +3,10 @@
 import io
 
 import numpy as np
-import pytest
 import torch
 
 from dprime.monitor.checkpoint import restore, whole_state
 from watching import RATE, watch
-
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 
 
 def test_both_go_on(private):

@@ -5,9 +5,8 @@ from torch.utils.data import DataLoader
 
 from dprime import DPSGD
 from dprime.monitor import PrivacyWarning
+from private_training import Maker
 from watching import RATE, certified, watch
-
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 
 
 def pairs(monitor):
@@ -73,39 +72,45 @@ def test_looking_at_the_data_is_no_epoch(private):
     assert places(lines) == ["epoch 1, step 6", "epoch 2, step 12"]
 
 
-@pytest.mark.parametrize("way", ["next", "break"])
-def test_batches_that_come_one_by_one_are_counted(private, way):
-    made, lines = private(), []
-    monitor = watch(made, show=lines.append)
-    for _ in range(13):
-        if way == "break":
-            part(made, 1)
-        else:
-            made.step(*next(iter(made.loader)))
-    assert pairs(monitor) == [(1, 6), (2, 12)]
-    assert len(lines) == 2
-
-
-@pytest.mark.filterwarnings("ignore:Batches were drawn and no step was made of them")
-def test_batches_that_are_passed_over(private):
-    made = private()
-    monitor = watch(made)
+def passed_over(made):
     for _ in range(2):
         for number, (records, labels) in enumerate(made.loader):
             if number % 2:
                 made.step(records, labels)
-    assert pairs(monitor) == [(1, 3), (2, 6)]
 
 
-def test_batches_that_are_drawn_ahead(private):
-    """As workers do, and frameworks that look whether a batch is the last one."""
+def repeated(made):
+    for _ in range(2):
+        for records, labels in made.loader:
+            made.step(records.repeat(3, 1), labels.repeat(3))
+
+
+def used_again(made):
+    batches = list(made.loader)
+    _ = list(made.loader), list(made.loader)
+    made.train(3, loader=batches)
+
+
+ALL = [(1, 6), (2, 12)]
+LOOPS = {
+    "one by one": (lambda made: [made.step(*next(iter(made.loader))) for _ in range(13)], ALL),
+    "one by one, left": (lambda made: [part(made, 1) for _ in range(13)], ALL),
+    "some passed over": (passed_over, [(1, 3), (2, 6)]),
+    "drawn ahead": (lambda made: [made.train(loader=list(made.loader)) for _ in range(2)], ALL),
+    "that nobody saw": (lambda made: made.train(2, loader=Maker.loader()), ALL),
+    "that fit none": (repeated, ALL),
+    "used again": (used_again, [*ALL, (3, 18)]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::dprime.monitor.PrivacyWarning")
+@pytest.mark.parametrize("loop", LOOPS)
+def test_batches_of_any_loop_make_epochs(private, loop):
     made, lines = private(), []
     monitor = watch(made, show=lines.append)
-    for _ in range(2):
-        for records, labels in list(made.loader):
-            made.step(records, labels)
-    assert pairs(monitor) == [(1, 6), (2, 12)]
-    assert places(lines) == ["epoch 1, step 6", "epoch 2, step 12"]
+    LOOPS[loop][0](made)
+    assert pairs(monitor) == LOOPS[loop][1]
+    assert places(lines) == [f"epoch {number}, step {step}" for number, step in pairs(monitor)]
 
 
 def test_an_epoch_that_seemed_over_is_corrected(private):
@@ -122,35 +127,6 @@ def test_an_epoch_that_seemed_over_is_corrected(private):
     assert pairs(monitor) == [(1, 6)]
 
 
-@pytest.mark.filterwarnings("ignore::dprime.monitor.PrivacyWarning")
-def test_steps_that_nobody_saw_batches_for_are_counted(private):
-    made = private()
-    monitor = watch(made)
-    made.train(2, loader=private.loader())
-    assert pairs(monitor) == [(1, 6), (2, 12)]
-
-
-@pytest.mark.filterwarnings("ignore::dprime.monitor.PrivacyWarning")
-def test_steps_that_fit_no_batch_are_counted_with_their_pass(private):
-    made = private()
-    monitor = watch(made)
-    for _ in range(2):
-        for records, labels in made.loader:
-            made.step(records.repeat(3, 1), labels.repeat(3))
-    assert pairs(monitor) == [(1, 6), (2, 12)]
-
-
-@pytest.mark.filterwarnings("ignore::dprime.monitor.PrivacyWarning")
-def test_batches_that_are_used_again_are_counted(private):
-    made, lines = private(), []
-    monitor = watch(made, show=lines.append)
-    batches = list(made.loader)
-    _ = list(made.loader), list(made.loader)
-    made.train(3, loader=batches)
-    assert pairs(monitor) == [(1, 6), (2, 12), (3, 18)]
-    assert len(lines) == 3
-
-
 @pytest.mark.filterwarnings("ignore:The privacy engine had recorded")
 def test_steps_before_the_monitor_are_epochs_too(private):
     made = private()
@@ -164,9 +140,6 @@ def test_steps_before_the_monitor_are_epochs_too(private):
     resumed = watch(again)
     resumed.load_state_dict(state)
     assert (resumed.epochs, pairs(resumed)) == (2, [(2, 12)])
-    old = {k: v for k, v in state.items() if k not in ("epochs_before", "batches_unseen")}
-    resumed.load_state_dict(old)
-    assert pairs(resumed) == [(1, 12)]
 
 
 def test_lines_end_with_the_monitor(private):

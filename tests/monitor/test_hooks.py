@@ -1,18 +1,21 @@
-"""What a monitor puts on objects stays behind where they are copied or saved."""
+"""Hooks are taken off whole, and stay behind where objects are copied or saved."""
 
 import copy
 import gc
 import io
 import pickle
+import warnings
 import weakref
 
+import opacus
 import pytest
 import torch
+from torch.optim.optimizer import _global_optimizer_pre_hooks
 
-from dprime.monitor.hooks import MARK, Hooks
-from watching import watch
-
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+from dprime import DPSGD
+from dprime.monitor import PrivacyWarning, Watcher
+from dprime.monitor.hooks import MARK, Hooks, _Listener
+from watching import RATE, watch
 
 
 def through_a_file(model):
@@ -73,3 +76,104 @@ def test_a_training_that_is_over_is_let_go(private):
     del made
     gc.collect()
     assert model() is None
+
+
+def objects(made):
+    """What a monitor touches, as it is now."""
+    criterion = getattr(made.criterion, "criterion", made.criterion)
+    return (
+        set(vars(made.optimizer)), set(vars(made.engine)), type(made.loader.batch_sampler),
+        len(made.model._module._forward_pre_hooks), len(criterion._forward_pre_hooks),
+        set(vars(made.model)), len(_global_optimizer_pre_hooks),
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(opacus.__version__ < "1.6", reason="came with Opacus 1.6")
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_a_model_that_is_not_wrapped(private, mode):
+    net = private.network()
+    made = private(mode, net=net, wrap_model=False)
+    seen = []
+
+    class Sizes(Watcher):
+        name = "sizes"
+        needs_batches = True
+
+        def batch(self, records, targets):
+            seen.append(len(records))
+
+    monitor = watch(made, watchers=[Sizes()])
+    hooks, made.model = made.model, net
+    made.train()
+    hooks.cleanup()
+    assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 6)
+    assert len(seen) == 6
+
+
+def test_twice_is_refused(private):
+    made = private()
+    first = watch(made)
+    with pytest.raises(ValueError, match=r"already attached: take .* with (\S+)\.$") as caught:
+        watch(made)
+    remedy = str(caught.value).rsplit(" ", 1)[-1].removesuffix(".")
+    eval(remedy, {"privacy_engine": made.engine})  # what the sentence says
+    made.train()
+    assert first.ledger.steps == 0
+    watch(made)
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_detaching_leaves_nothing_behind(private, mode):
+    class Eager(Watcher):
+        name = "eager"
+        needs_batches = True
+
+    made = private(mode)
+    before = objects(made)
+    with watch(made, watchers=[Eager()]) as monitor:
+        assert objects(made) != before
+        made.train()
+    assert objects(made) == before
+    assert "detached" not in str(watch(private(mode)))
+    made.train()
+    assert monitor.ledger.steps == 6
+    assert "step 6; detached there: later steps are not in these numbers)" in str(monitor)
+    assert "Warnings" not in str(monitor)
+
+
+def test_copies_of_the_model_are_not_watched(private):
+    made = private()
+    monitor = watch(made)
+    plain = private.network()
+    plain.load_state_dict(made.model._module.state_dict())
+    for copied in (
+        copy.deepcopy(made.model._module),
+        pickle.loads(pickle.dumps(made.model._module)),
+    ):
+        answers = copied.eval()(torch.ones(2, 4))
+        assert torch.equal(answers, plain(torch.ones(2, 4)))
+        assert not any(isinstance(hook, _Listener) for hook in copied._forward_pre_hooks.values())
+    made.train()
+    assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 6)
+
+
+def test_detaching_does_not_undo_what_others_did(private):
+    made = private()
+    monitor = watch(made)
+
+    def own():
+        pass
+
+    made.optimizer.add_noise = own
+    monitor.detach()
+    assert made.optimizer.add_noise is own
+
+
+def test_a_failed_attempt_leaves_nothing_behind(private):
+    made = private()
+    before = objects(made)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyWarning)
+        with pytest.raises(PrivacyWarning, match="δ"):
+            watch(made, conditions={"delta": 0.5})
+    assert objects(made) == before

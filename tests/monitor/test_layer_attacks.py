@@ -15,8 +15,6 @@ from dprime.monitor import Monitor, PrivacyWarning, checks
 from dprime.monitor.problems import Problem
 from watching import ASK, MODES, watch
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-
 RECORDS = 48
 
 

@@ -1,30 +1,22 @@
 """The monitor's numbers are the core's for what was really run, whatever the loop does."""
 
-import copy
-import io
-import pickle
 import re
 import warnings
 from types import SimpleNamespace
 
-import opacus
 import pytest
 import torch
 from opacus.schedulers import ExponentialGradClip, StepNoise
 from opacus.utils.batch_memory_manager import BatchMemoryManager
-from torch.optim.optimizer import _global_optimizer_pre_hooks
 
 from brief import one_line
 from dprime import DPSGD, Composition
 from dprime.interop import from_opacus
 from dprime.mechanisms import Gaussian
 from dprime.monitor import Monitor, PrivacyWarning, Watcher
-from dprime.monitor.hooks import _Listener
 from dprime.monitor.ledger import StepRecord
 from dprime.text import round_up
 from watching import ASK, MODES, RATE, certified, values, watch, watch_shuffled
-
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 
 
 class TestTruth:
@@ -102,7 +94,7 @@ class TestTruth:
 
     def test_what_else_was_read_from_the_data_is_composed(self, private):
         made = private()
-        monitor = watch(made, besides=[Gaussian(20.0)])
+        monitor = watch(made, other_mechanisms=[Gaussian(20.0)])
         made.train()
         assert monitor.ledger.mechanism(Gaussian(20.0)) == Composition(
             Gaussian(20.0), DPSGD(1.0, RATE, 6)
@@ -298,7 +290,7 @@ class TestShown:
             ({"steps": 0}, "steps must be at least 1"),
             ({"adjacency": "both"}, "adjacency must be one of"),
             ({"show": True}, "show must be a function that takes a line, or None, but it is True"),
-            ({"besides": [3]}, "besides must be a list of mechanisms"),
+            ({"other_mechanisms": [3]}, "other_mechanisms must be a list of mechanisms"),
             ({"conditions": 1e-6}, "conditions must be a mapping of names to numbers"),
             ({"conditions": {"colour": 1}}, "colour must be left out"),
             ({"watchers": [Watcher]}, "watchers must be a list of watchers"),
@@ -353,7 +345,7 @@ class TestWatchers:
                 self.claims += (training.claim(),)
 
         asks, made = Asks(), private(noise=1.0)
-        monitor = watch(made, watchers=[asks], besides=[Gaussian(20.0)])
+        monitor = watch(made, watchers=[asks], other_mechanisms=[Gaussian(20.0)])
         made.train()
         assert asks.claims[0] == Gaussian(20.0)
         claim = Composition(Gaussian(20.0), *certified(DPSGD(1.0, RATE, 3)).mechanisms)
@@ -384,239 +376,3 @@ class TestWatchers:
         assert all(map(torch.equal, before, made.model.parameters()))
         monitor.detach()
         made.train()
-
-
-class TestCheckpoints:
-    @pytest.mark.parametrize("poisson", [True, False])
-    def test_going_on_is_as_if_undisturbed(self, private, poisson):
-        def start():
-            made = private(poisson_sampling=poisson)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PrivacyWarning)
-                return made, watch(made, epochs=3, watchers=[Counter()])
-
-        made, whole = start()
-        made.train()
-        made.optimizer.noise_multiplier = 2.0
-        with pytest.warns(PrivacyWarning, match="changed by hand and accepted"):
-            whole.accept_changes()
-        made.train(2)
-
-        made, first = start()
-        made.train()
-        file = io.BytesIO()
-        torch.save({"monitor": first.state_dict(), "opacus": made.engine.accountant.history}, file)
-        file.seek(0)
-        saved = torch.load(file, weights_only=True)
-
-        made, second = start()
-        made.engine.accountant.history = saved["opacus"]
-        second.load_state_dict(saved["monitor"])
-        assert str(second) == str(first)
-        made.optimizer.noise_multiplier = 2.0
-        with pytest.warns(PrivacyWarning, match="changed by hand and accepted"):
-            second.accept_changes()
-        made.train(2)
-        assert second.ledger.entries == whole.ledger.entries
-        assert str(second) == str(whole)
-        assert second.history() == whole.history()
-        assert second.watchers[0].steps.tolist() == [18]
-
-    def test_passes_are_not_mistaken_for_those_before(self, private):
-        first = watch_shuffled(made := private(poisson_sampling=False))
-        made.step(*next(iter(made.loader)))
-        second = watch_shuffled(again := private(poisson_sampling=False))
-        again.engine.accountant.history = made.engine.accountant.history
-        second.load_state_dict(first.state_dict())
-        again.step(*next(iter(again.loader)))
-        expected = certified(Gaussian(1.0, steps=2)).curve("replace").advantage()
-        assert second.curve().advantage() == pytest.approx(expected)
-
-    @pytest.mark.parametrize(
-        ("change", "sentence"),
-        [
-            ({"sample_rate": 0.5}, "the checkpoint's sample_rate must be 0.1666.* but it is 0.5"),
-            ({"sampling": "shuffle"}, "the checkpoint's sampling must be poisson"),
-            ({"adjacency": "replace"}, "the checkpoint's adjacency must be zero-out"),
-            ({"watchers": [["counter", {}]]}, "the checkpoint's watchers must be none"),
-            ({"version": 99}, "version must be 1, but it is 99"),
-        ],
-    )
-    def test_a_checkpoint_of_another_training_is_refused(self, private, change, sentence):
-        monitor = watch(private())
-        with pytest.raises(ValueError, match=sentence):
-            monitor.load_state_dict({**monitor.state_dict(), **change})
-
-    def test_a_state_of_something_else_is_refused(self, private):
-        made = private()
-        monitor = watch(made)
-        for other in ({}, made.engine.accountant.state_dict()):
-            with pytest.raises(ValueError, match="state must be a monitor's, but it is another"):
-                monitor.load_state_dict(other)
-
-    def test_what_was_read_besides_is_saved_and_must_be_there_again(self, private):
-        state = watch(private(), besides=[Gaussian(20.0)]).state_dict()
-        assert state["besides"] == [Gaussian(20.0).to_dict()]
-        file = io.BytesIO()
-        torch.save(state, file)
-        file.seek(0)
-        state = torch.load(file, weights_only=True)
-        watch(private(), besides=[Gaussian(20.0)]).load_state_dict(state)
-        for other in ((), (Gaussian(30.0),), (Gaussian(20.0), Gaussian(20.0))):
-            monitor = watch(private(), besides=other)
-            with pytest.raises(ValueError, match="the checkpoint's besides must be as in the"):
-                monitor.load_state_dict(state)
-
-    def test_a_state_from_before_besides_were_saved(self, private):
-        monitor = watch(private())
-        old = {name: value for name, value in monitor.state_dict().items() if name != "besides"}
-        monitor.load_state_dict(old)
-        with pytest.raises(ValueError, match="the checkpoint's besides"):
-            watch(private(), besides=[Gaussian(20.0)]).load_state_dict(old)
-
-    def test_going_back_is_named(self, private):
-        made = private()
-        monitor = watch(made)
-        made.train()
-        state, recorded = monitor.state_dict(), list(made.engine.accountant.history)
-        monitor.load_state_dict(state)  # nothing was spent since
-        made.train()
-        made.engine.accountant.history = recorded
-        with pytest.warns(PrivacyWarning, match="does not have all the steps that were seen"):
-            monitor.load_state_dict(state)
-        assert monitor.ledger.steps == 6
-
-    def test_one_warning_of_each_kind_with_its_latest_numbers(self, private):
-        first = watch(made := private())
-        made.train()
-        second = watch(again := private())
-        second.load_state_dict(first.state_dict())
-        with pytest.warns(PrivacyWarning) as caught:
-            again.train(3)
-        own = [warning for warning in caught if warning.category is PrivacyWarning]
-        assert len(own) == len(second.warnings) == 1
-        assert "has recorded 18 steps, but the monitor has 24:" in second.warnings[0]
-        third = watch(private())
-        third.load_state_dict(second.state_dict())
-        assert third.warnings == second.warnings
-
-    def test_another_planned_end_is_named(self, private):
-        state = watch(private(), epochs=2).state_dict()
-        monitor = watch(private(), steps=100)
-        with pytest.warns(PrivacyWarning, match="to end after 2 epochs, .* after 100 steps"):
-            monitor.load_state_dict(state)
-
-
-class Counter(Watcher):
-    name = "counter"
-
-    def __init__(self):
-        self.steps = torch.zeros(1, dtype=torch.long)
-
-    def after_noise(self, training):
-        self.steps += 1
-
-    def state_dict(self):
-        return {"steps": self.steps}
-
-    def load_state_dict(self, state):
-        self.steps = state["steps"]
-
-
-class TestAttaching:
-    @pytest.mark.skipif(opacus.__version__ < "1.6", reason="came with Opacus 1.6")
-    @pytest.mark.parametrize("mode", ["hooks", "ghost"])
-    def test_a_model_that_is_not_wrapped(self, private, mode):
-        net = private.network()
-        made = private(mode, net=net, wrap_model=False)
-        seen = []
-
-        class Sizes(Watcher):
-            name = "sizes"
-            needs_batches = True
-
-            def batch(self, records, targets):
-                seen.append(len(records))
-
-        monitor = watch(made, watchers=[Sizes()])
-        hooks, made.model = made.model, net
-        made.train()
-        hooks.cleanup()
-        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 6)
-        assert len(seen) == 6
-
-    def test_twice_is_refused(self, private):
-        made = private()
-        first = watch(made)
-        with pytest.raises(ValueError, match=r"already attached: take .* with (\S+)\.$") as caught:
-            watch(made)
-        remedy = str(caught.value).rsplit(" ", 1)[-1].removesuffix(".")
-        eval(remedy, {"privacy_engine": made.engine})  # what the sentence says
-        made.train()
-        assert first.ledger.steps == 0
-        watch(made)
-
-    @pytest.mark.parametrize("mode", ["hooks", "ghost"])
-    def test_detaching_leaves_nothing_behind(self, private, mode):
-        class Eager(Watcher):
-            name = "eager"
-            needs_batches = True
-
-        made = private(mode)
-        before = objects(made)
-        with watch(made, watchers=[Eager()]) as monitor:
-            assert objects(made) != before
-            made.train()
-        assert objects(made) == before
-        assert "detached" not in str(watch(private(mode)))
-        made.train()
-        assert monitor.ledger.steps == 6
-        assert "step 6; detached there: later steps are not in these numbers)" in str(monitor)
-        assert "Warnings" not in str(monitor)
-
-    def test_copies_of_the_model_are_not_watched(self, private):
-        made = private()
-        monitor = watch(made)
-        plain = private.network()
-        plain.load_state_dict(made.model._module.state_dict())
-        for copied in (
-            copy.deepcopy(made.model._module),
-            pickle.loads(pickle.dumps(made.model._module)),
-        ):
-            answers = copied.eval()(torch.ones(2, 4))
-            assert torch.equal(answers, plain(torch.ones(2, 4)))
-            assert not any(
-                isinstance(hook, _Listener) for hook in copied._forward_pre_hooks.values()
-            )
-        made.train()
-        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 6)
-
-    def test_detaching_does_not_undo_what_others_did(self, private):
-        made = private()
-        monitor = watch(made)
-
-        def own():
-            pass
-
-        made.optimizer.add_noise = own
-        monitor.detach()
-        assert made.optimizer.add_noise is own
-
-    def test_a_failed_attempt_leaves_nothing_behind(self, private):
-        made = private()
-        before = objects(made)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", PrivacyWarning)
-            with pytest.raises(PrivacyWarning, match="δ"):
-                watch(made, conditions={"delta": 0.5})
-        assert objects(made) == before
-
-
-def objects(made):
-    """What a monitor touches, as it is now."""
-    criterion = getattr(made.criterion, "criterion", made.criterion)
-    return (
-        set(vars(made.optimizer)), set(vars(made.engine)), type(made.loader.batch_sampler),
-        len(made.model._module._forward_pre_hooks), len(criterion._forward_pre_hooks),
-        set(vars(made.model)), len(_global_optimizer_pre_hooks),
-    )  # fmt: skip

@@ -11,7 +11,9 @@ from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from dprime.monitor import Monitor, checks
+from dprime import DPSGD, Composition
+from dprime.monitor import EmptyBatches, Ledger, Monitor, PrivacyWarning, checks
+from watching import RATE, watch, watch_shuffled
 
 TOKENS, FEATURES, RECORDS = 6, 4, 40
 
@@ -236,3 +238,98 @@ def test_random_networks_are_certified(seed):
         made.train()
     assert made.monitor.ledger.steps > 0
     assert made.certified(), (made.net, made.monitor.warnings)
+
+
+@pytest.mark.parametrize("options", [
+    {"num_workers": 2}, {"num_workers": 1, "persistent_workers": True},
+], ids=["workers", "persistent"])  # fmt: skip
+def test_worker_processes(private, options):
+    made = private(loader=private.loader(**options))
+    monitor = watch(made)
+    made.train(2)
+    assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12)
+    assert monitor.warnings == []
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_looking_at_the_training_data_between_steps(private, mode):
+    made = private(mode, loader=private.many(num_workers=1))
+    monitor = watch(made)
+    for number, (records, labels) in enumerate(made.loader):
+        made.step(records, labels)
+        if number % 5 == 0:
+            made.model.eval()
+            with torch.no_grad():
+                for seen, _ in made.loader:
+                    made.model(seen)
+            made.model.train()
+    assert monitor.ledger.mechanism() == DPSGD(1.0, made.loader.sample_rate, len(made.loader))
+    assert monitor.warnings == []
+
+
+def test_empty_batches_that_are_passed_over(private):
+    made = private(loader=private.loader(batch_size=1))
+    monitor = watch(made)
+
+    def train():
+        for records, labels in made.loader:
+            if len(records):
+                made.step(records, labels)
+
+    with pytest.warns(PrivacyWarning, match="make a step of empty batches too"):
+        train()
+    steps, rate = monitor.ledger.steps, made.loader.sample_rate
+    assert 0 < steps < len(made.loader)
+    drawn = steps + sum(step.left_out * count for step, count in monitor.ledger.entries)
+    assert len(made.loader) - 3 <= drawn <= len(made.loader)  # the last may be empty too
+    found = Composition(DPSGD(1.0, rate, drawn), EmptyBatches(60, ((rate, drawn),)))
+    assert monitor.ledger.mechanism() == found
+    assert monitor.warnings == [checks.LEFT_OUT]
+    again = Ledger.from_state(monitor.ledger.state_dict())
+    assert again.mechanism() == found
+
+
+@pytest.mark.parametrize("poisson", [True, False])
+def test_parts_of_a_batch_with_workers_and_empty_batches(private, poisson):
+    loader = private.loader(batch_size=3, num_workers=1)
+    made = private(loader=loader, poisson_sampling=poisson)
+    monitor = watch(made) if poisson else watch_shuffled(made)
+    with BatchMemoryManager(
+        data_loader=made.loader, max_physical_batch_size=2, optimizer=made.optimizer
+    ) as parts:
+        made.train(2, loader=parts)
+    assert monitor.ledger.steps == 40
+    assert isinstance(monitor.ledger.mechanism(), DPSGD)
+
+
+def test_batches_in_the_same_order_in_each_pass(private):
+    made = private(loader=private.many(shuffle=False), poisson_sampling=False)
+    monitor = watch_shuffled(made)
+    made.train(2)
+    assert monitor.ledger.mechanism().curve("replace").d_prime() == pytest.approx(8.0**0.5)
+
+
+def test_the_whole_data_set_in_each_step(private):
+    made = private(loader=private.loader(batch_size=60))
+    monitor = watch(made)
+    made.train(3)
+    assert monitor.ledger.mechanism() == DPSGD(1.0, 1.0, 3)
+
+
+def test_records_that_are_all_alike(private):
+    data = TensorDataset(torch.ones(400, 4), torch.zeros(400, dtype=torch.long))
+    made = private(loader=DataLoader(data, batch_size=32))
+    monitor = watch(made)
+    made.train(3)
+    assert monitor.warnings == []
+
+
+def test_opacus_rounding_of_the_rate_is_no_disagreement(private):
+    made = private(loader=private.loader(batch_size=1, sampler=range(93)))
+    assert made.loader.sample_rate == 1 / 93
+    made.optimizer.expected_batch_size = 1  # not 60/93, rounded down, by which nothing divides
+    monitor = watch(made)
+    made.train()
+    assert made.engine.accountant.history == [(1.0, 1 / 92, 92)]
+    assert monitor.ledger.mechanism() == DPSGD(1.0, 1 / 93, 92)
+    assert monitor.warnings == []

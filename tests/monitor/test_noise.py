@@ -7,8 +7,6 @@ from dprime.monitor import NoGuarantee, PrivacyWarning
 from dprime.monitor.problems import Problem
 from watching import watch
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-
 
 def sums_of(made, seed_anew, steps=4):
     """The noisy sums of some steps with learning rate 0, and the monitor that saw them."""

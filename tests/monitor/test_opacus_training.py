@@ -6,20 +6,12 @@ import torch
 from opacus.utils.adaptive_clipping import PrivacyEngineAdaptiveClipping
 from torch import nn
 
+from dprime import DPSGD
+from dprime.monitor import PrivacyWarning
 from dprime.monitor.opacus_training import OpacusTraining
-
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+from watching import ADAPTIVE, RATE, watch
 
 since_1_6 = pytest.mark.skipif(opacus.__version__ < "1.6", reason="is so since Opacus 1.6")
-
-ADAPTIVE = {
-    "clipping": "adaptive",
-    "target_unclipped_quantile": 0.5,
-    "clipbound_learning_rate": 0.2,
-    "max_clipbound": 10.0,
-    "min_clipbound": 0.1,
-    "unclipped_num_std": 2.0,
-}
 
 
 def attached(made, **changed):
@@ -177,3 +169,15 @@ def test_a_step_of_adaptive_clipping_costs_what_its_noise_says(batch):
     for noise, count_noise in ((1.0, 2.0), (1.3, batch / 20)):
         raised = (noise**-2 - (2 * count_noise) ** -2) ** -0.5
         assert (2 / raised) ** 2 + 1 / count_noise**2 == pytest.approx((2 / noise) ** 2)
+
+
+@since_1_6
+def test_weights_with_few_digits_reach_further(private):
+    net = private.network().to(torch.bfloat16)
+    made = private(net=net)
+    with pytest.warns(PrivacyWarning, match="fewer digits than float32"):
+        monitor = watch(made)
+    for records, labels in made.loader:
+        made.step(records.bfloat16(), labels)
+    assert monitor.ledger.mechanism() == DPSGD(1.0 / 1.03125, RATE, 6)
+    assert len(monitor.warnings) == 1

@@ -235,7 +235,7 @@ def test_a_pass_that_is_left_is_told_from_one_that_ended(private, poisson):
 
 def test_empty_places_of_a_data_set_are_no_records():
     class Places(list):
-        def filled(self, indices):
+        def present(self, indices):
             return [i for i in indices if i % 2]
 
     sampling = Sampling(loader := DataLoader(Places(range(60)), batch_size=7))

@@ -9,8 +9,6 @@ from dprime.monitor import PrivacyWarning, checks
 from dprime.monitor.ledger import NoGuarantee
 from watching import RATE, watch, watch_shuffled
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-
 LARGE = 2.2
 
 CHOOSING = "Passes over the data loader were drawn and not used"

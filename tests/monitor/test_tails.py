@@ -165,5 +165,4 @@ def test_a_training_that_goes_on_has_the_worse_noise():
     assert secure.worst(plain.state_dict()) == NoiseEnds(FLOAT32_END, 20)
     assert plain.worst(secure.state_dict()) == NoiseEnds(FLOAT32_END, 20)
     assert secure.worst(secure.state_dict()) == secure
-    assert secure.worst(None) == NoiseEnds(FLOAT32_END, 10)  # a state of before
     assert NoiseEnds(FLOAT64_END, 5).worst(plain.state_dict()) == plain

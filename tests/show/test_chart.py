@@ -3,8 +3,6 @@
 import json
 import math
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -242,20 +240,6 @@ def test_columns_of_other_lengths_and_an_unknown_theme_are_refused():
         replace(LINE, low=(0.1,))
     with pytest.raises(ValueError, match="theme must be one of light, dark"):
         chart_of(LINE).spec("blue")
-
-
-def test_numbers_need_neither_a_drawing_program_nor_torch():
-    """Rows, titles and texts, in a process that then has none of the heavy libraries loaded."""
-    check = (
-        "import sys, dprime\n"
-        "from dprime.show.charts import trade_off, precision, risk\n"
-        "training = dprime.DPSGD(1.1, 0.01, 100)\n"
-        "made = [trade_off(training.curve()), risk(training, 'steps'), precision()]\n"
-        "assert all(chart.rows() and chart.title and chart.text for chart in made)\n"
-        "print({'vl_convert', 'torch', 'pandas'} & set(sys.modules))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
 
 
 def test_without_the_drawing_library_it_says_what_to_install(monkeypatch):

@@ -1,10 +1,7 @@
 """What a notebook shows, with the libraries that draw and without."""
 
-import sys
 from html.parser import HTMLParser
 from unittest.mock import patch
-
-import pytest
 
 import dprime
 from audited import run
@@ -105,14 +102,6 @@ def test_a_page_in_a_frame_keeps_to_itself():
     Frame().feed(frame)
     assert found["srcdoc"] == page
     assert found["sandbox"] == ""
-
-
-@pytest.mark.parametrize("name", ["vl_convert", "jinja2"])
-def test_a_curve_needs_no_drawing_library_to_be_read(name):
-    assert "dprime.curve" in sys.modules
-    source = notebook.__file__
-    with open(source) as lines:
-        assert not any(line.startswith((f"import {name}", f"from {name}")) for line in lines)
 
 
 def test_a_gaussian_lower_curve_names_its_assumption():

@@ -6,8 +6,6 @@ from torch import nn
 
 from dprime.train.hookless import without_hooks
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-
 
 class Listed(nn.Module):
     """Also keeps its layers where PyTorch does not look."""

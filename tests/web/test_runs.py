@@ -10,6 +10,7 @@ import pytest
 from dprime.runs.run import Run
 from dprime.web.app import create_app
 from dprime.web.runs import RunList, Runs, UnknownRunError
+from specimens.make import copy_of
 
 SCORES = {"score": np.arange(4.0)}
 
@@ -32,18 +33,8 @@ def folder(tmp_path):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A small audit that came to its end."""
-    pytest.importorskip("torch")
-    from dprime.audit import audit
-    from dprime.metrics import Reading
-    from games import engine_setting, quick
-
-    place = tmp_path_factory.mktemp("finished")
-    audit(
-        quick("malicious-dataset"), engine_setting(), trials=20, path=place / "done.run",
-        criterion=Reading("advantage"), progress=False,
-    )  # fmt: skip
-    return place
+    """A folder with an audit that came to its end."""
+    return copy_of("finished", tmp_path_factory.mktemp("finished")).parent
 
 
 def test_an_empty_folder(folder):
@@ -173,11 +164,11 @@ def test_the_report_and_the_card_of_a_finished_run(finished, caller, undrawn):
     asked = type(caller)(create_app(finished, workers=0))
     (line,) = asked.get("/api/runs").json["runs"]
     assert (line["state"], line["report"]) == ("complete", True)
-    facts = record_of(finished / "done.run")
+    facts = record_of(finished / "finished.run")
     assert line["sentence"] == facts.sentence
-    shown = asked.get("/api/runs/done.run/card")
+    shown = asked.get("/api/runs/finished.run/card")
     assert shown.json == json.loads(json.dumps(card(facts)))
-    report = asked.get("/runs/done.run/report")
+    report = asked.get("/runs/finished.run/report")
     assert report.status == 200
     assert report.headers["content-type"] == "text/html; charset=utf-8"
     assert report.body.decode() == report_html(facts)
@@ -191,12 +182,12 @@ def test_a_report_is_written_once(finished, monkeypatch, undrawn):
     import dprime.show.report as reports
 
     runs = Runs(finished)
-    first = runs.report("done.run")
+    first = runs.report("finished.run")
     monkeypatch.setattr(reports, "report_html", lambda facts: pytest.fail("it has not changed"))
-    assert runs.report("done.run") == first
-    os.utime(finished / "done.run", (1, 1))
+    assert runs.report("finished.run") == first
+    os.utime(finished / "finished.run", (1, 1))
     monkeypatch.setattr(reports, "report_html", lambda facts: "<p>again</p>")
-    assert runs.report("done.run") == b"<p>again</p>"
+    assert runs.report("finished.run") == b"<p>again</p>"
 
 
 def test_a_folder_that_vanishes_is_empty(folder, caller):

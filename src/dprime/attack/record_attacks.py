@@ -132,7 +132,7 @@ def gap_of_luck(models: int, choices: int) -> float:
     """What the largest gap exceeds in 2.5 % of all cases, or less often, where worlds are equal.
 
     Where worlds are equal, the AUC of n models each has the variance (2n + 1)/(12 n²) (Mann and
-    Whitney 1947), and √2 Φ⁻¹(AUC) at ½ the slope √2 · √(2π). The gap is the largest of so many
+    Whitney 1947), and √2 Φ⁻¹(AUC) at ½ the slope √2 · √(2π). The gap is the largest over all
     choices, each with the sign by which it is positive.
     """
     variance = (2 * models + 1) / (12 * models**2)

@@ -47,8 +47,8 @@ class Trainer(ABC):
     def play(self, attack: Attack, *, trials: int, block: int, size: int, seed: int) -> Arrays:
         """What an attack's scorer keeps of a block of trials; even trials are in world `in`.
 
-        The game has so many trials, both worlds together, in blocks of this size; the last one may
-        have fewer.
+        The game has `trials` in both worlds together, in blocks of this size; the last one may have
+        fewer.
         """
 
     @abstractmethod

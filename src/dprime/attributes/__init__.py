@@ -1,4 +1,4 @@
-"""What the user's own training reveals of a sensitive attribute (Cherubin et al. 2024).
+"""Attribute inference against the user's own training (Cherubin et al. 2024).
 
 records with every value ──► clipped gradients ──► worst pair of a step ──► AttributeRisk
 """

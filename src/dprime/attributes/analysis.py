@@ -17,10 +17,10 @@ from dprime.attributes.worst_pair import WorstPair
 from dprime.monitor.opacus_training import OpacusTraining
 
 Batches = Sequence[tuple[Tensor, Tensor]]
-"""Records and targets, part by part."""
+"""Parts of the records with their targets."""
 
 NUMBERS_AT_ONCE = 1 << 22
-"""That a layer has of the completions that are looked at together."""
+"""The numbers that a layer may have for the completions of one part."""
 
 UNMOVED = 1e-6
 """Gradients that differ by less, relative to their norm, are the same: float32 rounds as much."""
@@ -52,7 +52,7 @@ class StepAnalysis:
     def worst(
         self, twin: Twin, training: OpacusTraining, noise: float, looked_at: Batches
     ) -> dict[str, WorstPair]:
-        """For every attribute, over the records that are looked at."""
+        """The worst pair of every attribute, over the records that are looked at."""
         return {
             name: self._worst(attribute, twin, training, noise, looked_at)
             for name, attribute in self._attributes.items()
@@ -66,7 +66,7 @@ class StepAnalysis:
         noise: float,
         looked_at: Batches,
     ) -> WorstPair:
-        """Part by part."""
+        """The worst pair of one attribute, over all parts of the records."""
         device = training.device()
         columns = torch.tensor(attribute.places, device=device)
         found, longest, first = WorstPair(), 0.0, 0

@@ -115,7 +115,7 @@ class Attribute:
         sensitive_value: Column | None = None,
         name: str | None = None,
     ) -> Self:
-        """A group of columns of which one is 1 and the others are 0.
+        """An attribute of one-hot columns: one is 1, the others are 0.
 
         Args:
             group: the columns, or what their names begin with: "sex" for sex=Female, sex=Male.
@@ -193,7 +193,7 @@ class Attribute:
     def adversary(
         self, first: int = 0, second: int = -1, record: int | None = None
     ) -> OneAttribute:
-        """Who plays the game that the analysis is about, for two of the values.
+        """The attacker of the game that the analysis is about, for two of the values.
 
         Args:
             first: the place of the value in D.
@@ -233,14 +233,14 @@ class _Table:
         return cls(records, names)
 
     def places(self, columns: Sequence[Column]) -> tuple[int, ...]:
-        """Where columns stand."""
+        """The places of columns."""
         if self.records is not None:
             return column_places(columns, self.names, self.records.shape[1])
         width = None if self.names else max(map(_least_width, columns), default=0)
         return column_places(columns, self.names, width)
 
     def finite(self, column: Column, place: int) -> NDArray[Any] | None:
-        """What stands in a column; refuse one in which something is missing."""
+        """The values of a column; one with missing values is refused."""
         if self.records is None:
             return None
         found = self.records[:, place]
@@ -253,7 +253,7 @@ class _Table:
         return found
 
     def occurring(self, name: str, places: Sequence[int]) -> list[int]:
-        """Which columns of a group are ever 1; refuse what is not a one-hot group."""
+        """The columns of a group that are ever 1; refused unless the group is one-hot."""
         if self.records is None:
             return list(range(len(places)))
         group = self.records[:, list(places)]
@@ -381,7 +381,7 @@ def _checked_prior(prior: Sequence[float], count: int) -> tuple[float, ...]:
 def _checked_parts(
     attributes: Sequence[Attribute], name: str | None
 ) -> tuple[str, tuple[int, ...]]:
-    """What several attributes are called together, and their columns."""
+    """The joint name of several attributes, and their columns."""
     check_attributes(attributes)
     called = name or " and ".join(one.name for one in attributes)
     places = tuple(place for one in attributes for place in one.places)
@@ -394,7 +394,7 @@ def _checked_parts(
 
 
 def check_attributes(attributes: Sequence[object]) -> None:
-    """Refuse what is not one `Attribute` or more."""
+    """Refuse anything but one `Attribute` or several."""
     known = len(attributes) > 0 and all(isinstance(one, Attribute) for one in attributes)
     remedy = 'give for example Attribute.column("age", "extremes", data=records)'
     _require(known, "attributes", list(attributes), "one Attribute or more", remedy)

@@ -18,7 +18,7 @@ from torch import Tensor
 from dprime.attributes.factors import ALL, Factors, Rows
 
 CLIP_MARGIN = 1e-6
-"""Opacus clips by C/(norm + this)."""
+"""The number that Opacus adds to a norm before it divides C by it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +86,11 @@ class CompletionGradients:
         self.norms = norms * self._factors
 
     def kept(self) -> Tensor:
-        """What clipping leaves of each gradient, at most 1 [record, completion]."""
+        """The share of each gradient that clipping leaves, at most 1 [record, completion]."""
         return self._factors * self._clip_norm
 
     def _clipping(self, norms: Tensor) -> Tensor:
-        """What gradients are multiplied by: clipped, and in units of C."""
+        """The factor that clips gradients and gives them in units of C."""
         return (self._clip_norm / (norms + CLIP_MARGIN)).clamp(max=1.0) / self._clip_norm
 
     def _products(self, rows: Rows, left: Rows, dtype: torch.dtype) -> Tensor:

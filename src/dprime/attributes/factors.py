@@ -30,7 +30,7 @@ class Factors:
     Attributes:
         errors: e [record, completion, position, output].
         inputs: h, without what `shared` stands for [record or 1, completion, position, input].
-        shared: what h·h has besides, the same for all completions [record or 1].
+        shared: the part of h·h that is the same for all completions [record or 1].
     """
 
     errors: Tensor
@@ -105,7 +105,7 @@ def _products(x: Tensor, rows: Rows, left: Rows, dtype: torch.dtype) -> Tensor:
 
 
 def _picked(vectors: Tensor, dim: int, places: Rows) -> Tensor:
-    """Some of them; slices are taken without a copy."""
+    """Entries of a tensor by index; slices are taken without a copy."""
     if isinstance(places, Tensor):
         return vectors.index_select(dim, places)
     return vectors[(slice(None),) * dim + (places,)]

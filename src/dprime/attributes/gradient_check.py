@@ -55,7 +55,7 @@ def agrees(twin: Twin, training: OpacusTraining, batches: Batches) -> bool:
 
 
 def refusal() -> validate.InputError:
-    """For a training whose loss is another from its first step on."""
+    """The refusal of a training whose loss differs from its first step on."""
     return validate.InputError.of(
         "analysed gradients", "be those that Opacus clipped", "they differ", REMEDY
     )

@@ -43,7 +43,7 @@ CHECKED_EVERY = 10
 
 
 class AttributeInference(Watcher):
-    """Watches how much every step tells of an attribute.
+    """A watcher that measures how much every step tells of an attribute.
 
     Its numbers are estimates and depend on the data: publishing them may reveal who was in them.
 
@@ -56,7 +56,7 @@ class AttributeInference(Watcher):
         analysis: "full" compares all pairs of values; "approximate" bounds them by the distance
             to their mean, and never says that there is more security.
         loss: of outputs and targets, one a record; else made of the criterion.
-        every: analyse each so many steps; the steps between count as the one before them.
+        every: analyse one of this many steps; the others count as the one before them.
         keep_worst: also keep which record showed most at each step. That says who was in the
             batch, so it is off unless asked for.
 
@@ -147,7 +147,7 @@ class AttributeInference(Watcher):
 
     @property
     def worst(self) -> dict[str, list[WorstPair]] | None:
-        """Which record showed most at each step, by attribute, where it was asked for."""
+        """The record that showed most at each step, by attribute, where this was asked for."""
         return self.steps.worst if self._keep_worst else None
 
     def _is_due(self, noise: float) -> bool:
@@ -187,7 +187,7 @@ class AttributeInference(Watcher):
         return False
 
     def _doubt(self) -> None:
-        """After a step that differs nothing is known of those since the last that agreed."""
+        """Distrust all steps since the last that agreed, when one differs."""
         assert self._agreed_at is not None
         self._doubted = True
         since = self._agreed_at + 1
@@ -202,7 +202,7 @@ class AttributeInference(Watcher):
     # What is found
 
     def risk(self, name: str | None = None, form: Form = "central-limit") -> AttributeRisk:
-        """What the training so far reveals of one attribute.
+        """The risk of one attribute in the training so far.
 
         Args:
             name: the attribute's; may be left out where there is one.
@@ -223,7 +223,7 @@ class AttributeInference(Watcher):
         return AttributeRisk(attribute, curve, membership, certified, steps, doubt)
 
     def risks(self, form: Form = "central-limit") -> list[AttributeRisk]:
-        """The same for every attribute."""
+        """The risk of every attribute."""
         return [self.risk(name, form) for name in self.attributes]
 
     def over_epochs(self, name: str | None = None, form: Form = "central-limit") -> list[Moment]:
@@ -237,7 +237,7 @@ class AttributeInference(Watcher):
         return over_epochs(self.steps, self._named(name), form_, least)
 
     def certified(self) -> TradeOff | None:
-        """What the monitor certifies of the training, one record replaced; None for no bound."""
+        """The certified curve of the training, one record replaced; None for no bound."""
         mechanism = None if self._training is None else self._training.claim()
         try:
             return None if mechanism is None else mechanism.curve("replace")
@@ -245,7 +245,7 @@ class AttributeInference(Watcher):
             return None
 
     def report(self, fpr: float = 0.1, form: Form = "central-limit") -> str:
-        """The table of all attributes, and what must be said beside it."""
+        """The table of all attributes, with the notes that it needs."""
         if not len(self.steps):
             return ""
         passes = sum(self.steps.rates)
@@ -274,7 +274,7 @@ class AttributeInference(Watcher):
     # Checkpoints
 
     def state_dict(self) -> dict[str, Any]:
-        """The numbers of every step, and what is needed to go on."""
+        """The numbers of every step, and all that is needed to go on."""
         return {
             "steps": self.steps.state_dict(),
             "waited": self._waited,
@@ -285,14 +285,14 @@ class AttributeInference(Watcher):
         }
 
     def _analysed_how(self) -> dict[str, Any]:
-        """What steps must have in common to be added up."""
+        """The settings that steps must have in common to be added up."""
         values = {
             name: [list(one.places), one.values.tolist()] for name, one in self.attributes.items()
         }
         return {"scope": self.scope, "analysis": self.analysis, "values": values}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what was saved, with the same attributes."""
+        """Go on from a saved state with the same attributes."""
         steps = StepTerms.from_state(state["steps"])
         if tuple(steps.worst) != tuple(self.attributes):
             remedy = "give the attributes that it was saved with"
@@ -313,7 +313,7 @@ class AttributeInference(Watcher):
 
 
 def _notes(training: OpacusTraining) -> Iterator[str]:
-    """What a reader must know of this training."""
+    """The notes that a reader needs on this training."""
     if gradient_check.has_dropout(training.module):
         yield "Gradients are compared without dropout: its masks would hide the attribute."
     if not training.poisson:

@@ -1,4 +1,4 @@
-"""The loss of each record for itself, from the criterion that a training uses."""
+"""The loss of each record alone, from the criterion that a training uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dprime.train.losses import cross_entropy
 
 
 def loss_of(criterion: Any) -> Loss:
-    """The loss of each record for itself, from a criterion that averages or adds them up.
+    """The loss of each record alone, from a criterion that averages or adds them up.
 
     A mean over several outputs of a record stays a mean.
 
@@ -49,7 +49,7 @@ def loss_of(criterion: Any) -> Loss:
 
 
 def _reduction(criterion: Any, inner: Any) -> str:
-    """How the losses of records, and of a record's outputs, become one."""
+    """The reduction of a criterion; in ghost mode that of its wrapper."""
     if criterion is not inner:  # ghost mode has a reduction of its own
         return str(criterion.loss_reduction)
     given = getattr(inner, "keywords", {}).get("reduction", getattr(inner, "reduction", "mean"))
@@ -72,7 +72,7 @@ def _is_plain_cross_entropy(criterion: nn.Module) -> bool:
 
 
 def _cross_entropy(reduction: str, logits: Tensor, labels: Tensor) -> Tensor:
-    """The engine's own: with few classes the gradients take a tenth less time."""
+    """Cross entropy as in the engine: with few classes the gradients take a tenth less time."""
     if logits.ndim == 2 and labels.ndim == 1 and not labels.is_floating_point():
         return cross_entropy(logits[None], labels[None])[0]
     return _each(partial(F.cross_entropy, reduction="none"), reduction, logits, labels)
@@ -107,7 +107,7 @@ def _each(alone: Loss, reduction: str, outputs: Tensor, targets: Tensor) -> Tens
 
 
 def _other_shapes(outputs: Tensor, targets: Tensor) -> validate.InputError:
-    """Something happens to the model's outputs before the criterion sees them."""
+    """The refusal of outputs that are changed before the criterion sees them."""
     return validate.invalid_input(
         "criterion", f"given outputs {tuple(outputs.shape)} and targets {tuple(targets.shape)}",
         "of outputs and targets that belong together",

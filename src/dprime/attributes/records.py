@@ -23,7 +23,7 @@ ENOUGH = 50
 
 
 def has_canaries(training: OpacusTraining) -> bool:
-    """Whether records that nobody has are mixed into the data."""
+    """Whether planted records are mixed into the data."""
     return hasattr(training.data_loader.dataset, "without_canaries")
 
 
@@ -51,7 +51,7 @@ def all_records(data: Any) -> tuple[Tensor, Tensor]:
 
 
 def refuse_strangers(data: tuple[Tensor, Tensor], batches: Batches) -> None:
-    """The records that the model is given must be among those that are looked at."""
+    """Refuse batches with records that are not in the data to be analysed."""
     records, targets = data
     known = {row.tobytes() for row in records.cpu().numpy()}
     for seen, labels in batches:
@@ -69,7 +69,7 @@ def refuse_strangers(data: tuple[Tensor, Tensor], batches: Batches) -> None:
 
 
 class SeenValues:
-    """What the records of one training have in an attribute's columns, and what that says of it.
+    """The values of an attribute's columns in one training, and whether they are scaled.
 
     Values are in doubt where all of them lie on one side of a column, farther from it than it is
     wide. The extremes of a wide column lie on both sides of most records, and a column that was the

@@ -1,4 +1,4 @@
-"""The risk of attribute inference in plain lines, with what must be said beside it."""
+"""The risk of attribute inference in plain lines, with its notes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _row(risk: AttributeRisk, fpr: float) -> tuple[str, ...]:
 
 
 def _membership(risk: AttributeRisk, fpr: float) -> tuple[str, ...]:
-    """The same columns for which of two records was used."""
+    """The columns of the row about which of two records was used."""
     curve = risk.membership
     right = (percent_up(curve.success(TWO_VALUES)), _percent(TWO_VALUES))
     security = round_down(curve.bayes_security())
@@ -49,7 +49,7 @@ def _membership(risk: AttributeRisk, fpr: float) -> tuple[str, ...]:
 
 
 def _among(risks: Sequence[AttributeRisk]) -> str:
-    """What "attacker right" is about, row by row."""
+    """The meaning of "attacker right", row by row."""
     drawn = ", ".join(risk.attribute.name for risk in risks if risk.attribute.prior is not None)
     even = ", ".join(risk.attribute.name for risk in risks if risk.attribute.prior is None)
     values = f"of two equally likely values for {even}; " if even else ""
@@ -71,14 +71,14 @@ def _certified(risk: AttributeRisk) -> str:
 
 
 def _capped(risks: Sequence[AttributeRisk], fpr: float) -> list[str]:
-    """Which rows are the certified curve's, because their estimate says more than it allows."""
+    """Names the rows whose estimate exceeded the certified curve, which is shown instead."""
     rows = {risk.attribute.name: risk.curve for risk in risks} | {"membership": risks[0].membership}
     names = [name for name, curve in rows.items() if estimates.is_capped(curve, fpr)]
     return [f"Capped by the certified curve: {', '.join(names)}."] if names else []
 
 
 def _taken(risks: Sequence[AttributeRisk]) -> list[str]:
-    """Where the numbers depend on the values that somebody has."""
+    """The note on numbers that depend on the values that somebody has."""
     names = [risk.attribute.name for risk in risks if risk.attribute.from_data]
     if not names:
         return []
@@ -89,7 +89,7 @@ def _taken(risks: Sequence[AttributeRisk]) -> list[str]:
 
 
 def _sentences(risk: AttributeRisk) -> list[str]:
-    """What follows for a prior and a damaging value."""
+    """The lines for a prior and a damaging value."""
     attribute = risk.attribute
     if attribute.prior is None:
         return []

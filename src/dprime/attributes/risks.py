@@ -1,4 +1,4 @@
-"""From what every step showed of an attribute to the risk that it is inferred.
+"""The risk that an attribute is inferred, from the numbers of every step.
 
 Both forms say that the attacker's curve is Gaussian with an index μ:
 
@@ -40,7 +40,7 @@ TWO_VALUES = 0.5
 
 @dataclass
 class StepTerms:
-    """What is kept of every step: no record, but numbers that depend on who was in the batch.
+    """The numbers that are kept of every step: no record, but they depend on who was in the batch.
 
     Attributes:
         rates: q, the probability with which a record is in the step's batch.
@@ -62,18 +62,18 @@ class StepTerms:
 
     @property
     def terms(self) -> dict[str, list[float]]:
-        """The Bayes security of the central-limit form."""
+        """The central-limit terms of every step, by attribute."""
         return {name: [one.term for one in pairs] for name, pairs in self.worst.items()}
 
     def append(self, rate: float, noise: float, found: Mapping[str, WorstPair]) -> None:
-        """One more step, with the worst pair of every attribute."""
+        """Add a step, with the worst pair of every attribute."""
         self.rates.append(rate)
         self.noises.append(noise)
         for name, pair in found.items():
             self.worst[name].append(pair)
 
     def squares(self, name: str | None, form: str) -> NDArray[np.float64]:
-        """What each step adds to μ², for an attribute, or for membership where it is None."""
+        """The share of each step in μ², for an attribute, or for membership where it is None."""
         q, z = np.array(self.rates), np.array(self.noises)
         if form == "closed-form":
             reach = MAX_CLIPPED_DISTANCE if name is None else np.array(self.differences[name])
@@ -94,7 +94,7 @@ class StepTerms:
         return Estimate(GaussianShape(mu), source="central limit theorem, attribute inference")
 
     def count_as_membership(self, since: int) -> None:
-        """Say of the steps from one on what clipping allows at most."""
+        """Replace the numbers of all steps from one on by the most that clipping allows."""
         most = [membership(noise) for noise in self.noises[since:]]
         for pairs in self.worst.values():
             pairs[since:] = most
@@ -106,7 +106,7 @@ class StepTerms:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> StepTerms:
-        """Those that were saved."""
+        """The numbers whose `state_dict` this is."""
         saved = state["worst"].items()
         worst = {name: [WorstPair.from_plain(one) for one in pairs] for name, pairs in saved}
         return cls(list(state["rates"]), list(state["noises"]), worst)
@@ -114,7 +114,7 @@ class StepTerms:
 
 @dataclass(frozen=True)
 class Moment:
-    """Where a training was at the end of an epoch.
+    """The state of a training at the end of an epoch.
 
     Attributes:
         epoch: expected passes over the data.
@@ -144,7 +144,7 @@ def over_epochs(steps: StepTerms, name: str, form: str, least: float = 0.0) -> l
 
 @dataclass(frozen=True, eq=False)
 class AttributeRisk:
-    """What an attacker may learn of an attribute, beside what it may learn of membership.
+    """The risk of an attribute, with that of membership for comparison.
 
     Attributes:
         attribute: which.
@@ -168,19 +168,19 @@ class AttributeRisk:
         return self.curve.bayes_security()
 
     def baseline_success(self) -> float:
-        """How often the best guess without the model is right."""
+        """The probability that the best guess without the model is right."""
         prior = self.attribute.prior
         return TWO_VALUES if prior is None else max(prior)
 
     def success(self, curve: Estimate | TradeOff | None = None) -> float:
-        """How often the attacker names the value: 1 − β*(1 − the likeliest value's prior).
+        """The probability that the attacker is right: 1 − β*(1 − the likeliest value's prior).
 
         Without a prior, of two values that are equally likely.
         """
         return (curve or self.curve).secret_success(self.baseline_success())
 
     def tpr(self, fpr: float = 0.1) -> float:
-        """How many records with the sensitive value are found at a rate of false alarms.
+        """The share of records with the sensitive value that are found at a rate of false alarms.
 
         Whichever value is sensitive: the others together are no easier to tell from it than the
         one that is told from it best, since the curve is concave.
@@ -188,12 +188,12 @@ class AttributeRisk:
         return self.curve.tpr(fpr)
 
     def paper_tpr(self, fpr: float = 0.1) -> float:
-        """The same as Cherubin et al. read it off β* alone: at most 1 + FPR − β*."""
+        """The same rate as Cherubin et al. read it off β* alone: at most 1 + FPR − β*."""
         rate = validate.probability("fpr", fpr)
         return min(1.0, 1.0 + rate - self.bayes_security())
 
     def precision(self, min_tpr: float = 0.01) -> float:
-        """Share of right answers among those that name the sensitive value."""
+        """The share of right answers among those that name the sensitive value."""
         prior, place = self.attribute.prior, self.attribute.sensitive_value
         if prior is None or place is None:
             raise validate.invalid_input(

@@ -76,7 +76,7 @@ class Twin:
     def clipped_sum(
         self, records: Tensor, targets: Tensor, clip_norm: float
     ) -> tuple[dict[int, Tensor], float]:
-        """What the clipped gradients of a batch add up to, and the root of their squared norms.
+        """The sum of a batch's clipped gradients, and the root of their squared norms.
 
         One flat part for each trained weight, by its identity.
         """
@@ -94,7 +94,7 @@ class Twin:
         return sums, clip_norm * float(torch.linalg.vector_norm(gradients.norms))
 
     def gradients(self, completions: Completions, clip_norm: float) -> CompletionGradients:
-        """At the weights as they are now."""
+        """The gradients at the weights as they are now."""
         entered = completions.placeholder() if self._first else completions.written_out()
         self._pass = made = TwinPass(completions, entered)
         try:
@@ -160,7 +160,7 @@ class Twin:
         return (kept[:, None] + moved).flatten(0, 1)
 
     def _passed(self, layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
-        """Remember what a layer saw, and let its output have a gradient."""
+        """Remember the inputs of a layer, and let its output have a gradient."""
         if self._pass is None:  # called for its own gradients
             return output
         if len(inputs) != 1 or not isinstance(output, Tensor):
@@ -183,7 +183,7 @@ class Twin:
     def _factors(
         self, layer: nn.Module, calls: Sequence[tuple[Tensor, Tensor]], made: TwinPass
     ) -> Factors:
-        """By the kind of layer; a layer that is called more than once has more positions."""
+        """The factors by type of layer; a layer that is called twice has twice the positions."""
         names, completions = self._layers[layer], made.completions
         flags = {"weight": "weight" in names, "bias": "bias" in names}
         if type(layer) is nn.Linear and len(calls) == 1 and calls[0][0] is made.entered:
@@ -215,7 +215,7 @@ class Twin:
 
 
 def _positions(parts: Sequence[Tensor], shape: tuple[int, int]) -> Tensor:
-    """Those of all calls [row, ..., feature] → [record, completion, position, feature]."""
+    """The inputs of all calls [row, ..., feature] → [record, completion, position, feature]."""
     found = [part.detach().reshape(*shape, -1, part.shape[-1]) for part in parts]
     return found[0] if len(found) == 1 else torch.cat(found, dim=2)
 

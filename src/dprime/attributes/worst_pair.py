@@ -27,7 +27,7 @@ from torch import Tensor
 from dprime.attributes.completion_gradients import CompletionGradients
 
 MAX_CLIPPED_DISTANCE = 2.0
-"""Two gradients of norm at most C are no further apart, in units of C."""
+"""The largest distance of two gradients of norm at most C, in units of C."""
 
 LARGEST_EXPONENT = 300.0
 """The largest a, which keeps a² finite; beyond it the attacker wins in any case."""
@@ -44,13 +44,13 @@ FEW = 5
 """Records with the largest bounds, of which all pairs of values are compared first."""
 
 ROUGH = torch.float32
-"""What bounds are computed in; the largest itself is computed in float64."""
+"""The type that bounds are computed in; the largest pair itself is computed in float64."""
 
 SLACK = 2e-5
-"""How much that may move a squared distance, relative to the squared norms, and any bound."""
+"""The relative error of that type in a squared distance, against the squared norms."""
 
 ROUNDING = 1e-9
-"""More than sums in float64 lose, so that a bound stays one."""
+"""A margin above the rounding of sums in float64, so that a bound stays one."""
 
 AT_ONCE = 1 << 21
 """Pairs that are in memory at the same time."""
@@ -73,29 +73,29 @@ class WorstPair:
     pair: tuple[int, int] = (-1, -1)
 
     def merged(self, other: WorstPair) -> WorstPair:
-        """The larger of each."""
+        """The larger difference and the larger term of two."""
         ahead = other if other.term > self.term else self
         return WorstPair(
             max(self.difference, other.difference), ahead.term, ahead.place, ahead.pair
         )
 
     def anonymous(self) -> WorstPair:
-        """Without which record it was."""
+        """The pair without the place of its record."""
         return WorstPair(self.difference, self.term)
 
     def to_plain(self) -> list[Any]:
-        """As a checkpoint keeps it."""
+        """The pair as a checkpoint keeps it."""
         return [self.difference, self.term, self.place, list(self.pair)]
 
     @classmethod
     def from_plain(cls, saved: Sequence[Any]) -> Self:
-        """What was saved."""
+        """The pair that a checkpoint has kept."""
         difference, term, place, (first, second) = saved
         return cls(difference, term, place, (first, second))
 
 
 def membership(noise_multiplier: float) -> WorstPair:
-    """What clipping allows at most: one record replaced by any other."""
+    """The most that clipping allows: one record replaced by any other."""
     return WorstPair(MAX_CLIPPED_DISTANCE, membership_term(noise_multiplier))
 
 
@@ -133,7 +133,7 @@ def approximate(
 
 
 Look = Callable[[CompletionGradients, Tensor, float], WorstPair]
-"""What some records show, from all their products in float64."""
+"""The worst pair of some records, from all their products in float64."""
 
 Reach = Callable[[Tensor], Tensor]
 """A bound on the distance D from those to the landmarks [record, landmark, completion]."""
@@ -157,7 +157,7 @@ def _search(
 
 
 def _of_pairs(gradients: CompletionGradients, rows: Tensor, z: float) -> WorstPair:
-    """Over all pairs of values of some records."""
+    """The worst pair over all values of some records."""
     if not len(rows):
         return WorstPair()
     squares, squared = gradients.exactly(rows)
@@ -175,7 +175,7 @@ def _of_pairs(gradients: CompletionGradients, rows: Tensor, z: float) -> WorstPa
 
 
 def _of_means(gradients: CompletionGradients, rows: Tensor, z: float) -> WorstPair:
-    """From the distances of some records' gradients to their mean.
+    """The worst pair, from the distances of some records' gradients to their mean.
 
     ‖g_a − mean‖² is the mean of d(a, b)² over b, less half of the mean of d(b, c)² over all pairs.
     """
@@ -208,7 +208,7 @@ def _from_the_mean(distances: Tensor) -> Tensor:
 
 
 def _upper_bounds(gradients: CompletionGradients, z: float, reach: Reach) -> tuple[Tensor, Tensor]:
-    """What no pair of values of a record exceeds, difference and term [record]."""
+    """Bounds on difference and term over all pairs of a record's values [record]."""
     squares = gradients.norms.to(ROUGH) ** 2
     places = _in_the_middle(squares.shape[1], LANDMARKS).to(squares.device)
     both = squares[:, places, None] + squares[:, None, :]
@@ -254,5 +254,5 @@ def _term_bound(a: Tensor, distance: Tensor, z: float) -> Tensor:
 
 
 def _growth(squares: Tensor, z: float) -> Tensor:
-    """What a norm adds: a = e^(n²/2z²)."""
+    """The term of a norm: a = e^(n²/2z²)."""
     return (squares / (2 * z**2)).clamp(max=LARGEST_EXPONENT).exp()

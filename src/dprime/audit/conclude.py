@@ -1,4 +1,4 @@
-"""From the scores that a run has kept to the record of the audit."""
+"""Conclude an audit: bounds, verdict and sentences, from the scores that its run kept."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 SHOWN = ("epsilon", "advantage", "tpr", "precision", "d_prime")  # the metrics of an audit's table
 KEPT = (*OF_NOISE, "learning_rate", "clip_norm", "sensitivity", "expected_batch_size")
-"""What a record keeps of the engine's recipe."""
+"""The entries of the engine's recipe that a record keeps."""
 
 ROUNDING = 1e-6  # two ways to the same ε differ by less, relatively
 WRONG_WAY = -4.0  # standard errors that an area under the ROC curve may lie below ½
@@ -43,7 +43,7 @@ WRONG_WAY = -4.0  # standard errors that an area under the ROC curve may lie bel
 def conclude(
     run: Run, config: AuditConfig, attacker: Adversary, target: AttackTarget, about: str
 ) -> None:
-    """From the stored scores to the record; of the trials in each world, some may have failed."""
+    """Keep the result in the run; some trials of either world may have failed."""
     arrays = run.arrays()
     if not arrays:
         shown = f"without a finished block, the last one failed with {run.state().last_error}"
@@ -83,7 +83,7 @@ def conclude(
 
 
 def scores_of(arrays: Arrays) -> tuple[Floats, Floats]:
-    """Those of world `in` and of world `out`."""
+    """The scores of world `in` and of world `out`."""
     inside = arrays["in_world"].astype(bool)
     return arrays["score"][inside], arrays["score"][~inside]
 
@@ -151,15 +151,15 @@ def _sentence(
     words += f".{incident_summary(run.events())}"
     if diverged:
         words += (
-            f" {diverged:,} of the models had diverged; what that speaks for was settled "
-            "before the trials."
+            f" {diverged:,} of the models had diverged; the world that this counts for was "
+            "settled before the trials."
         )
     told = [] if label is None else [f"The training is {label}."]
     return " ".join([words, *caveats, *told])
 
 
 def _not_certified(config: AuditConfig, proved: float | None) -> list[str]:
-    """Says so where the accountant certifies more for the training than is claimed."""
+    """The caveat that the accountant certifies a larger ε than is claimed, where it does."""
     claimed = config.curve.epsilon(config.delta) if config.delta else math.inf
     if proved is None or proved <= claimed * (1 + ROUNDING):
         return []
@@ -167,7 +167,7 @@ def _not_certified(config: AuditConfig, proved: float | None) -> list[str]:
 
 
 def _wrong_way(inside: Floats, outside: Floats) -> list[str]:
-    """Says so where members score lower than others, by the Mann-Whitney statistic."""
+    """The caveat that members score lower than others, by the Mann-Whitney statistic."""
     first, second = len(inside), len(outside)
     if not first or not second:
         return []

@@ -3,7 +3,7 @@
     words (options, TOML) ──► AuditConfig.from_words ──► AuditConfig ──► the run's file ──► resume
 
 A mistyped name or value is refused here, where PyTorch is not needed yet. The seed is drawn and the
-noise is solved once; the run keeps the outcome, and whoever resumes it reads it.
+noise is solved once; the run keeps the outcome, which `resume` reads.
 """
 
 from __future__ import annotations

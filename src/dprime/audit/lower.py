@@ -17,7 +17,7 @@ from dprime.plain import to_json
 USUAL_METHOD = "band"  # of audit, plan and bound: the whole curve, no assumption
 
 SHOWN = ("advantage", "tpr", "precision")
-"""Metrics that are read off the curve of scores beside its ε."""
+"""The metrics, other than ε, that are read off the curve of scores."""
 
 
 def lower_bound(

@@ -63,10 +63,10 @@ class AuditPlan:
 
     `target` is what the bound should reach: the `fraction_of_claim` of `claimed`, counted from
     blind guessing; "curve" has none of these. `strength` is the attacker's d′ over the most that
-    keeps the claim. So many `trials` show the target with this `power`, or for the curve refute the
-    claim; `refuting` ones show more than the claim allows, for a `strength` above 1; no valid bound
-    reaches the target with fewer than `least`. A number of trials is None where it does not apply,
-    and where a billion are too few.
+    keeps the claim. An audit of `trials` shows the target with this `power`, or for the curve
+    refutes the claim; one of `refuting` trials shows more than the claim allows, for a `strength`
+    above 1; no valid bound reaches the target with fewer than `least`. A number of trials is None
+    where it does not apply, and where a billion are too few.
     """
 
     criterion: Criterion

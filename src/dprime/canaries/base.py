@@ -33,10 +33,10 @@ from dprime.privacy_loss import Array
 from dprime.seeds import check_seed, fresh_seed
 
 COINS, PLACES, BATCHES, RECORDS = range(4)
-"""What randomness is drawn for: each purpose has its own stream."""
+"""The purposes of randomness, each with its own stream."""
 
 PUBLIC_SIZE = "zero-out"
-"""What canaries test: each counts or counts for nothing, in a training of the same settings."""
+"""The adjacency that canaries test: each counts, or counts for nothing."""
 
 TAG = int.from_bytes(b"dprime canaries")
 """Makes these streams differ from those that anybody else draws from the same seed."""
@@ -72,7 +72,7 @@ class Canaries(Watcher):
 
     @property
     def _inside(self) -> NDArray[np.bool_]:
-        """How each canary's coin fell."""
+        """The coins of the canaries: True for in."""
         return self._stream(COINS).random(self.count) < 0.5
 
     def start(self, training: OpacusTraining) -> None:
@@ -96,10 +96,10 @@ class Canaries(Watcher):
         self._training = training
 
     def result(self, claim: TradeOff | None = None, *, delta: float = 1e-5) -> OneRun:
-        """What the canaries show of the training so far.
+        """The result of the canaries for the training so far.
 
         Look at the end, once: each look has the confidence, many looks together have less. It is
-        for the one who trains: what may be published is said at each kind of canary.
+        for the one who trains: each kind of canary says what may be published.
 
         Args:
             claim: the certified curve to test, for a record zeroed out or added; where it is left
@@ -131,7 +131,7 @@ class Canaries(Watcher):
     def _certified(self) -> TradeOff | None:
         """The monitor's curve of the whole training with ideal noise; None where it has none.
 
-        What the tails reveal besides is far rarer than what canaries show, and would only hide how
+        The cost of the tails is far rarer than what canaries show, and would only hide how
         large the claimed ε is.
         """
         mechanism = None if self._training is None else without_tails(self._training.claim())
@@ -159,7 +159,7 @@ class Canaries(Watcher):
         """Each score, with a number for every canary."""
 
     def _notes(self) -> list[str]:
-        """What must be known to read the result."""
+        """The notes that a reader of the result needs."""
         if not self._lost:
             return []
         return [
@@ -168,10 +168,10 @@ class Canaries(Watcher):
         ]
 
     def state_dict(self) -> dict[str, Any]:
-        """What must be saved with a checkpoint, and kept to yourself.
+        """The state to save with a checkpoint, which must be kept secret.
 
-        It tells the coins, and scores from which noise can be computed: whoever has this and the
-        weights is not held by the certificate.
+        It tells the coins, and scores from which noise can be computed: the certificate does not
+        hold against those who have it and the weights.
         """
         return {
             "kind": self.name, "count": self.count, "seed": self._seed, "steps": self._steps,
@@ -179,7 +179,7 @@ class Canaries(Watcher):
         }  # fmt: skip
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what was saved, with the same coins."""
+        """Go on from a saved state, with the same coins."""
         for name, own in (("kind", self.name), ("count", self.count)):
             if state.get(name) != own:
                 remedy = "make the canaries as they were made for the training that was saved"

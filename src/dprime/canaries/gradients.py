@@ -136,7 +136,7 @@ class GradientCanaries(Canaries):
         return numbers
 
     def _add_through_clipping(self, training: OpacusTraining, drawn: Indices) -> None:
-        """As one more physical batch of records: Opacus clips them and adds them to the sum."""
+        """Add them as one more physical batch of records, which Opacus clips and sums."""
         parameters: list[Any] = list(training.parameters())
         kept = [p.grad_sample for p in parameters]
         at_once = max(1, MOST_NUMBERS // training.size)
@@ -160,7 +160,7 @@ class GradientCanaries(Canaries):
         return rows.view(len(drawn), *parameter.shape)
 
     def _add_clipped(self, training: OpacusTraining, drawn: Indices) -> None:
-        """Where the loss clips, canaries are added as they should come out of it."""
+        """Add canaries as clipping should leave them, where the loss clips."""
         values = self._signs[drawn] * self._reach[drawn] * training.clip_norm
         owners, sums = self._places.owner[drawn], list(training.summed())
         for k in set(owners.tolist()):  # a few of many parameters
@@ -201,7 +201,7 @@ class GradientCanaries(Canaries):
 
 
 def log_ratio(x: Array, reach: Array | float, noise: float, rate: float) -> Array:
-    """Ln of the likelihood ratio of one step: in at a rate against out.
+    """The log-likelihood ratio of one step: in at a rate against out.
 
     Abadi et al. 2016: (1 - q) N(0, z²) + q N(a, z²) against N(0, z²). Noise below what anything is
     certified for counts as that. An x that is not finite tells nothing: 0, whatever the coin.

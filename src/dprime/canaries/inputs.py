@@ -23,7 +23,7 @@ the shape and the type of a record, never its values.
 
 What may be published. Scores, and the number of right guesses, are functions of the noisy sums, the
 canaries and the coins, so the certificate of the steps covers them for every record of the data.
-The state tells the coins: whoever knows them before the end can spoil the audit.
+The state tells the coins, and who knows them before the end can spoil the audit.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ MOST_NUMBERS = 2**24
 """The most numbers of canary gradients that are computed at a time (64 MiB)."""
 
 WEIGHTS_PER_CANARY = 4
-"""Weights in the least squares, for each canary."""
+"""The number of weights in the least squares, for each canary."""
 
 RIDGE = 1e-3
-"""Added to the squared lengths, which are 1, so that alike directions do no harm."""
+"""The number added to squared lengths, which are 1, so that similar directions do no harm."""
 
 STANDS_OUT = 4.0
 """The share that a canary in the batch is expected to have, in typical errors."""
@@ -75,7 +75,7 @@ class InputCanaries(Canaries):
         records: [canary, ...], far from the data, but not made from them: see `crafted`.
         labels: [canary, ...], not made from the data either.
         loss: of (outputs, labels) for a batch; the monitor's criterion if not given.
-        every: one of so many steps is looked at; each look costs about as much as a training step
+        every: look at one of this many steps; each look costs about as much as a training step
             on all canaries.
         seed: of the coins; drawn in secret if not given. Give one where the training is to be
             resumed: the same records must be mixed in again.
@@ -165,7 +165,7 @@ class InputCanaries(Canaries):
         return self._mixed
 
     def start(self, training: OpacusTraining) -> None:
-        """See that the loader has the canaries."""
+        """Refuse a loader without the canaries."""
         super().start(training)
         if self._mixed is None or training.data_loader.dataset is not self._mixed:
             raise validate.invalid_input(
@@ -241,7 +241,7 @@ class InputCanaries(Canaries):
         return notes
 
     def state_dict(self) -> dict[str, Any]:
-        """Coins' seed and score."""
+        """The coins' seed and the score, which are secrets."""
         return super().state_dict() | {"total": saved(self._total), "norm": self._norm}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -268,14 +268,14 @@ class DatasetWithCanaries(Dataset[Any]):
     def __len__(self) -> int:
         return len(self.without_canaries) + len(self.records)
 
-    def filled(self, indices: Sequence[int]) -> list[int]:
-        """Those of some places that have a record."""
+    def present(self, indices: Sequence[int]) -> list[int]:
+        """The indices, out of these, at which there is a record."""
         own = len(self.without_canaries)
         return [i for i in indices if i < own or self._inside[i - own]]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
         """The records of a batch, as loaders ask for them: empty places are skipped."""
-        return [self[i] for i in self.filled(indices)]
+        return [self[i] for i in self.present(indices)]
 
     def __getitem__(self, index: int) -> Any:
         own = len(self.without_canaries)

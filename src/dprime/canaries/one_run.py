@@ -1,4 +1,4 @@
-"""What canaries show at the end of one training: a lower bound on ε, and a verdict on the claim.
+"""The result of canaries in one training: a lower bound on ε, and a verdict on the claim.
 
 Setting. m canaries, each in the training by its own fair coin, and one training with the output y.
 A coin decides one thing, whether its canary's gradient is added in the steps where it is drawn:
@@ -63,7 +63,7 @@ FEWEST = 50
 """Fewer canaries show nothing, and coins might fall all on one side."""
 
 GRID = 20
-"""So many numbers of guesses are looked at, up to half the canaries."""
+"""The number of guess counts that are tried, up to half the canaries."""
 
 MAX_D_PRIME = 60.0
 """Two bell curves that are never confused."""
@@ -73,7 +73,7 @@ Outcome = Literal["refuted", "not refuted", "inconclusive", "no claim"]
 
 @dataclass(frozen=True)
 class OneRun:
-    """What the canaries of one training show.
+    """The result of the canaries of one training.
 
     Attributes:
         canaries: their kind.
@@ -183,7 +183,7 @@ def one_run(
     steps: int = 0,
     notes: tuple[str, ...] = (),
 ) -> OneRun:
-    """What scores of canaries show of one training.
+    """The result of canary scores for one training.
 
     Args:
         scores: one or more scores by name, each with a number for every canary; higher means more
@@ -232,7 +232,7 @@ def one_run(
 
 
 def _seen(count: int, guesses: int, right: int) -> Guessed:
-    """Half the canaries, rounded up, stand for all of them: only "in" is guessed."""
+    """The most guesses: half the canaries, rounded up, because only "in" is guessed."""
     return Guessed(-(-count // 2), guesses, right)
 
 

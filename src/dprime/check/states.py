@@ -12,6 +12,7 @@ from dprime.check.rules.accounting import too_large
 from dprime.mechanisms import ADJACENCIES, Mechanism
 from dprime.metrics import profile, risk_profile
 from dprime.monitor.ledger import Ledger
+from dprime.monitor.state import refuse_version
 from dprime.monitor.tails import NoiseEnds, with_tails
 
 LOOKED_FOR = ("DP101", "DP201", "DP307", "DP408", "DP409", "DP413", "DP501", "DP502", "DP601")
@@ -21,7 +22,7 @@ SHOWN = ("advantage", "epsilon")
 """The metrics that a check shows."""
 
 READABLE = ("DPSGD", "Gaussian")
-"""Mechanisms beside a monitor's steps that are made again from their description."""
+"""The other mechanisms that are made again from their description."""
 
 TAILS_UNKNOWN = (
     "The file does not say whether Opacus' secure_mode was on: the tails that PyTorch's own noise "
@@ -63,6 +64,7 @@ def check_state(
     path: str, state: Mapping[str, Any], records: int | None, delta: float | None
 ) -> Report:
     """Judge what `Monitor.state_dict()` gave."""
+    refuse_version(path, state)
     ledger = _ledger(path, state)
     found = [*delta_findings(delta, records)]
     reason = next((step.reason for step, _ in ledger.entries if step.reason), "")
@@ -77,7 +79,6 @@ def check_state(
     if any(step.sampling != "poisson" for step, _ in ledger.entries):
         found.append(Finding("DP101", None, "Steps were taken on batches that are not Poisson."))
     unresolved = [f"The monitor warned: {each}" for each in state.get("warnings", ())]
-    unresolved += [] if "noise" in state else [TAILS_UNKNOWN]
     return saved_run(
         path, findings=tuple(found), reading=reading, unresolved=tuple(unresolved), monitored=True
     )
@@ -98,28 +99,27 @@ def _ledger(path: str, state: Mapping[str, Any]) -> Ledger:
 
 
 def _reading(path: str, ledger: Ledger, state: Mapping[str, Any], delta: float | None) -> RunRisks:
-    """The risk of the steps together with all that the monitor was told of besides."""
-    besides = state.get("besides", [])
-    if not isinstance(besides, list | tuple) or not all(isinstance(e, Mapping) for e in besides):
-        raise _damaged(path, "its besides")
-    names = [str(described.get("name", "unnamed")) for described in besides]
+    """The risk of the steps together with the other mechanisms that the monitor was told of."""
+    told = state.get("other_mechanisms")
+    if not isinstance(told, list | tuple) or not all(isinstance(each, Mapping) for each in told):
+        raise _damaged(path, "its other_mechanisms")
+    names = [str(described.get("name", "unnamed")) for described in told]
     if len(names) > 1:
         names = [f"{place}. {name}" for place, name in enumerate(names, 1)]
-    others = [_mechanism(described) for described in besides]
+    others = [_mechanism(described) for described in told]
     unread = [name for name, other in zip(names, others, strict=True) if other is None]
     if unread:
-        what = f"the cost of what read the data besides the steps ({', '.join(unread)})"
+        what = f"the cost of other mechanisms on the same data ({', '.join(unread)})"
         return RunRisks(missing=(what,))
     about = "the steps that the monitor saw"
     if names:
-        about += f" and what read the data besides them ({', '.join(names)})"
+        about += f" and other mechanisms on the same data ({', '.join(names)})"
     mechanism = ledger.mechanism(*(other for other in others if other is not None))
-    if "noise" in state:
-        try:
-            ends = NoiseEnds.from_state(state["noise"])
-        except (TypeError, ValueError, KeyError):
-            raise _damaged(path, "its noise") from None
-        mechanism = with_tails(mechanism, ledger, ends)
+    try:
+        ends = NoiseEnds.from_state(state["noise"])
+    except (TypeError, ValueError, KeyError):
+        raise _damaged(path, "its noise") from None
+    mechanism = with_tails(mechanism, ledger, ends)
     assert mechanism is not None
     try:
         return RunRisks((certified(about, mechanism, state["adjacency"], delta),))

@@ -23,7 +23,7 @@ NEED_TORCH = {
     "inference": ("InferenceRecord", "infer"),
     "shadows": ("Cohort", "ModelOutputs", "Scored", "Trainers", "answers", "score"),
 }
-"""What trains, by the modules where it is: loaded when it is first asked for."""
+"""The names that need PyTorch, by module: loaded when they are first asked for."""
 
 _PLACES = {name: module for module, names in NEED_TORCH.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""How sure a number is: intervals, and which numbers of correct answers contradict a claim.
+"""Confidence: intervals, and the numbers of correct answers that contradict a claim.
 
 Records that share one model are not independent. Each function says in what sense its result holds.
 """
@@ -13,7 +13,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from dprime import validate
-from dprime.audit.estimators.base import checked_claim, upper_end
+from dprime.audit.estimators.base import checked_claim
 from dprime.audit.estimators.one_run import Guessed, least_total
 from dprime.curve import TradeOff
 from dprime.data import arrays
@@ -37,7 +37,7 @@ class Interval:
         return self.value, self.low, self.high
 
     def within(self) -> Interval:
-        """The same for a share, which lies between 0 and 1."""
+        """The mean with its interval cut to 0 and 1, for a share."""
         return replace(self, low=max(0.0, self.low), high=min(1.0, self.high))
 
     def text(self, digits: int = 3, *, scale: float = 1.0) -> str:
@@ -58,32 +58,6 @@ def over_repetitions(values: ArrayLike, *, confidence: float = 0.95, cells: int 
     tail = _level(confidence) / (2 * validate.whole("cells", cells, example=12))
     reach = -float(scipy.special.stdtrit(len(given) - 1, tail)) * error
     return Interval(mean, mean - reach, mean + reach, len(given))
-
-
-def lower_precision(correct: int, flagged: int, *, confidence: float = 0.95) -> float:
-    """The lower end for the precision of `correct` right answers of `flagged`, one-sided.
-
-    Clopper and Pearson 1934. What it may be set against, although all records share one model:
-
-    - Pure ε, and each record kept independently with probability π. Given the model and the truth
-      of all other records, a record is in with probability at most p = π e^ε / (1 - π + π e^ε), the
-      certified precision: its odds are the prior's times a likelihood ratio of at most e^ε. So one
-      answer after the other is right with probability at most p, whatever came before, and the
-      number of right answers is at most binomial (flagged, p), in the stochastic order, given the
-      model. Hence this lower end is above p in at most a share 1 - confidence of trainings (the
-      argument of Steinke, Nasr and Jagielski 2023 for δ = 0). Who is flagged as a member, and
-      how many are, may depend on the model in any way, and on the truth of records that are not
-      counted, but not on the truth of those that are. Where priors differ, p is that of the
-      largest one.
-    - (ε, δ) with δ > 0, or a curve: this does not hold. A certified curve bounds the ratio of the
-      expectations of correct and flagged, over trainings. A mechanism may leak in one training out
-      of ten and keep its curve, and all records of that training are then guessed too well at once.
-      Test a curve with `contradicts`, or average over target models: where the number flagged is
-      fixed, the mean of the precision over trainings is at most `curve.precision(prior, min_tpr)`
-      if the share of members that are found is at least `min_tpr` on average.
-    """
-    _check_counts(correct, flagged)
-    return 1.0 - upper_end(flagged - correct, flagged, _level(confidence)) if correct else 0.0
 
 
 def precision_of_share(claim: TradeOff, share: float, prior: float) -> float:
@@ -145,7 +119,7 @@ def contradicts(
     level = _level(confidence) / validate.whole("choices", choices, example=40)
 
     def inverse(joint: float) -> float:
-        """From P(event, in) to the least P(event, out)."""
+        """The least P(event, out), given P(event, in)."""
         return (1.0 - pi) * shape.fpr(min(1.0, joint / pi))
 
     return least_total(inverse, Guessed(records, flagged, correct), level) > 1

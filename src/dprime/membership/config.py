@@ -1,4 +1,4 @@
-"""What is trained on parts of a pool, and what is attacked, without PyTorch.
+"""Settings of trainings on parts of a pool and of attacks on them, without PyTorch.
 
 A field that `configured` an option is one of `dprime infer`, too.
 """
@@ -58,7 +58,7 @@ class Recipe(Checked):
         return self.epsilon is not None or self.noise_multiplier is not None
 
     def training(self, pool: int, probability: float) -> TrainingConfig:
-        """The engine's settings for parts of a pool of this size, each record kept this likely."""
+        """The engine's settings for parts of a pool of this size, at this sampling probability."""
         from dprime.train import SGD, TrainingConfig  # noqa: PLC0415  it needs PyTorch
 
         expected = pool * validate.inner_probability("probability", probability)
@@ -90,7 +90,7 @@ def _shares(name: str, values: object) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class InferenceConfig(Checked):
-    """Which models are attacked and how, and what is asked of the results.
+    """The settings of an inference: models, attacks, and questions to the results.
 
     A record is in a target's part with each of the `sampling_probabilities`; the first `records` of
     the pool are attacked, or all. Members are counted at `fpr`, the certified precision is for

@@ -1,4 +1,4 @@
-"""At an equal bound on precision: which share of the pool gives the best model.
+"""The share of the pool that gives the best model at an equal bound on precision.
 
     PoolPlan ──► at each π: draws from the pool, one training each, all at once ──► FrontierRecord
 
@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-import dprime
 from dprime import validate
 from dprime.attack.trainer import Change, EngineTrainer
 from dprime.data.dataset import Dataset, Split
@@ -45,7 +44,7 @@ CONFIDENCE = 0.95
 @final
 @dataclass(frozen=True, eq=False)
 class MeasuredPoint(PoolPoint):
-    """A point of the plan, and how well its models do on the test part.
+    """A point of the plan, with the accuracy of its models on the test part.
 
     Accuracies [repetition, measurement] are measured after these steps, the last of which is the
     end. Repetitions whose weights diverged count with the accuracy that such a model has.
@@ -165,7 +164,7 @@ def frontier(
     best mean final accuracy on every other test record stands for the point, and its accuracy is
     measured on the remaining ones.
 
-    The seed gives draws and trainings; whoever knows it knows the draws. None draws one that is not
+    The seed gives draws and trainings, so it tells the draws. None draws one that is not
     kept; one that you give stands in the `file` of the run, in which finished points are not
     trained again. `request` has names from which all this can be made again, for `dprime resume`.
 
@@ -213,7 +212,6 @@ def _config(plan: PoolPlan, work: _Trainings, seed: int | None) -> dict[str, Any
     trainers = [trainer.describe() for _, trainer in work.jobs]
     parts = {"pool": work.pool, "test": work.test, "choosing": work.choosing}
     return {
-        "dprime": dprime.__version__,
         "data": work.pool.name,
         **{name: None if part is None else part.digest() for name, part in parts.items()},
         **{name: getattr(plan, name) for name in ("target", "min_tpr", "delta")},

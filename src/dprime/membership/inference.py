@@ -42,12 +42,12 @@ from dprime.text import round_up, told
 SHUFFLES = 200
 
 VERDICTS = ("refuted", "inconclusive", "not refuted", "no claim")
-"""The verdict on several claims is the first of these that one of them has."""
+"""Verdicts, the gravest first: several claims have the first that any of them has."""
 
 
 @dataclass(frozen=True)
 class AttackResult:
-    """What one attack reached; intervals are over the targets.
+    """The results of one attack; intervals are over the targets.
 
     Attributes:
         tpr: at the false-positive rates that can be counted.
@@ -76,7 +76,7 @@ class AttackResult:
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a claim allows attackers with a TPR of `min_tpr`, the top share, and at each FPR.
+    """The limits of a claim: for attackers with a TPR of `min_tpr`, the top share, each FPR.
 
     An attack that calls fewer members than the top share may be right more often.
     """
@@ -88,7 +88,7 @@ class Allowed:
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """What was found at one π.
+    """The results at one sampling probability π.
 
     The claim is `certified` if it was computed from the engine's training; it is `telling` if
     answers that are all right would contradict it. The verdict is refuted, not refuted, no claim,
@@ -159,7 +159,7 @@ class Inference:
 
 @dataclass(frozen=True, eq=False)
 class InferenceRecord:
-    """What a run keeps of its inferences, one for each π; the verdict is that of all of them."""
+    """The result that a run keeps: an inference for each π, and the verdict on all of them."""
 
     __repr__ = told("data", "verdict", "inferences")
 
@@ -187,7 +187,7 @@ def infer(
     progress: bool | None = None,
     request: dict[str, Any] | None = None,
 ) -> InferenceRecord:
-    """Attack models that are trained on parts of a pool, and say what was reached.
+    """Train models on parts of a pool, attack them, and conclude.
 
     Targets of every π are attacked with the same shadow models. `trainer` gives the trainer for a
     probability, so that batches can keep their size, and `claim` the curve that is claimed of the
@@ -315,7 +315,7 @@ def conclude(
     config: InferenceConfig,
     tests: int = 1,
 ) -> AttackResult:
-    """From the scores of one attack to its numbers; this many `tests` hold together."""
+    """The numbers of one attack from its scores; this many `tests` hold together."""
     rng = np.random.default_rng([own_seed(config.seed, 3), 4])
     pairs = list(zip(scored.scores, scored.members, strict=True))
     curves = [results.roc(*pair) for pair in pairs]

@@ -1,4 +1,4 @@
-"""At an equal bound on precision: how much noise each share of the pool needs.
+"""The noise that each share of the pool needs at an equal bound on precision.
 
     target precision ρ + pool, batch, length ──► for each π the noise that keeps it ──► PoolPlan
 
@@ -61,7 +61,7 @@ class PoolPoint:
     by_theorem: ByTheorem | None
 
     def mechanism(self) -> PoolSampled:
-        return PoolSampled(self.training(), probability=self.probability)
+        return PoolSampled(self.training(), self.probability)
 
     def training(self) -> DPSGD:
         return DPSGD(self.noise_multiplier, self.sample_rate, self.steps)
@@ -180,7 +180,7 @@ def _drawable(probability: float, target: float, batch: float, records: int) -> 
     wanted = remedy = ""
     if value >= target:
         wanted = f"below the target precision {target:g}"
-        remedy = 'whoever always answers "member" is right that often: no noise meets the target'
+        remedy = 'always answering "member" is right that often: no noise meets the target'
     elif value * records < batch * (1 - 1e-12):
         wanted = f"at least {batch / records:.3g}, or the drawn part is smaller than a batch"
         remedy = f"give a batch of at most {value * records:g}"
@@ -208,7 +208,7 @@ def _point(
 def _by_theorem(
     probability: float, training: DPSGD, goal: Mapping[str, Any], delta: float
 ) -> ByTheorem | None:
-    """The noise by way of one ε; None where the theorem leaves none, or no noise keeps it."""
+    """The noise from a single ε; None where the theorem leaves none, or no noise keeps it."""
     try:
         epsilon = choose(EpsilonDelta(delta=delta), prior=probability, **goal).epsilon
         noise = choose(training, epsilon=epsilon, delta=delta).noise_multiplier

@@ -2,8 +2,8 @@
 
     pool of distinct records ──► draw (a coin for each record, from the seed) ──► Draw ──► training
 
-The probability π with which a record is kept (Thudi et al. 2024, section 4) is the prior of whoever
-knows the pool but not the draw, if the coins are independent, the records distinct and nothing
+The probability π with which a record is kept (Thudi et al. 2024, section 4) is the prior of all who
+know the pool but not the draw, if the coins are independent, the records distinct and nothing
 public depends on how many were kept. So the draw, its size and the seed are secret.
 """
 
@@ -31,7 +31,7 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 PURPOSE = b"dprime: who is drawn from a pool, 1"
-"""Keeps these coins apart from whatever else is made from the same seed."""
+"""The number that keeps these coins apart from all else that has the same seed."""
 
 BLOCK = 1 << 16  # coins that are made with one call of the hash function
 EMPTY_DRAW = 1e-6  # where an empty draw is likelier than this, no data set is made of a draw
@@ -63,7 +63,7 @@ class Draw:
 
     @property
     def expected(self) -> float:
-        """How many records are drawn on average. It is public; how many were drawn is not."""
+        """The expected number of drawn records. It is public; their true number is not."""
         return self._over_records(self.probability)
 
     @property
@@ -85,7 +85,7 @@ class Draw:
         return float(np.min(self.probability))
 
     def mechanism(self, training: Mechanism) -> PoolSampled:
-        """What was run: this draw, then a training on what was drawn.
+        """The mechanism of this draw with a training on the drawn records.
 
         Where the records differ in π, the largest one is taken: the bound on precision grows with
         π. The smallest is kept beside it, for questions that grow the other way.
@@ -99,7 +99,7 @@ class Draw:
         return PoolSampled(training, self.largest, least)
 
     def take(self, pool: Dataset) -> Dataset:
-        """The drawn records, in the pool's order. How many they are is a secret.
+        """The drawn records, in the pool's order. Their number is a secret.
 
         So that no error can tell that a draw is empty, a pool whose draws would be empty more than
         once in a million is refused whatever was drawn.
@@ -130,9 +130,8 @@ def draw(pool: int | Dataset, probability: ArrayLike, *, seed: int | None = None
     """Draw a training set from a pool: each record on its own coin.
 
     The coins are the words of SHAKE-256 (FIPS 202) of the seed, and the coin of a record depends on
-    the seed and on its place in the pool alone. Whoever knows the seed knows who was drawn, and
-    nobody else does: a generator made for simulations promises nothing against someone who tries to
-    reckon back.
+    the seed and on its place in the pool alone. Nothing but the seed tells who was drawn; a
+    generator made for simulations promises nothing against someone who computes back.
 
     A pool is the number of records, or a data set, whose records must be distinct: two of one kind
     would give it a larger probability than π, which is one for all records or one for each. A small
@@ -223,6 +222,6 @@ def _probabilities(given: ArrayLike, count: int) -> float | Floats:
 
 
 def check_probabilities(values: Floats, name: Callable[[int], str]) -> None:
-    """Refuse a π that is not strictly between 0 and 1; `name` says what the one of a place is."""
+    """Refuse a π that is not strictly between 0 and 1; `name` words the π of a place."""
     for place in np.flatnonzero(~((values > 0) & (values < 1)))[:1].tolist():
         validate.inner_probability(name(place), float(values[place]), example=0.2)

@@ -1,4 +1,4 @@
-"""A pool in a file: a training set drawn from it, in the same form, and what may be known about it.
+"""A training set drawn from a pool in a file, in the same form, and the public facts of the draw.
 
 pool.csv ──► sample ──► train.csv (secret), train.csv.pool.json (public), members and seed (secret)
 
@@ -28,7 +28,7 @@ from dprime.seeds import SEED_BITS, fresh_seed
 ENDING = ".pool.json"  # what the public file's name adds to that of the training set
 FORMAT = "dprime pool, version 1"  # what the public file says of itself
 Content = str | Callable[[BinaryIO], object]
-"""A text, or what writes to a file."""
+"""A text, or a function that writes to a file."""
 
 PUBLIC = "the public file"
 LONGEST_PUBLIC = 10_000_000  # bytes of a public file
@@ -37,7 +37,7 @@ SEED_DIGITS = SEED_BITS // 4
 
 @dataclass(frozen=True)
 class PoolFacts:
-    """What may be known about a draw: everything but who was drawn, how many, and the seed.
+    """The public facts of a draw: all but who was drawn, how many, and the seed.
 
     `probability` is π; where records differ in it, by the `probability_column`, the largest one,
     whose bound holds for all. `sample_rate` makes batches of the expected size `batch`.
@@ -67,7 +67,7 @@ class PoolFacts:
 
 
 def mechanism_of(path: str | Path, training: Mechanism) -> PoolSampled:
-    """What was run, from the public file; the training's sampling rate is of the expected size."""
+    """The mechanism, from the public file; the training's rate is of the expected size."""
     try:
         known = json.loads(bounded.read_bytes(Path(path), LONGEST_PUBLIC, ""))
     except (ValueError, RecursionError):
@@ -183,7 +183,7 @@ def _new_paths(
 
 
 def _read_seed(path: Path) -> int:
-    """The seed that is kept in a file; what the file holds is never shown."""
+    """The seed that is kept in a file; the file's content is never shown."""
     wanted = f"a file of {SEED_DIGITS} hexadecimal digits"
     digits = bounded.read_bytes(path, LONGEST_PUBLIC, "give the file that dprime made").strip()
     if not re.fullmatch(rb"[0-9a-fA-F]{%d}" % SEED_DIGITS, digits):
@@ -193,7 +193,7 @@ def _read_seed(path: Path) -> int:
 
 
 def others_can_read(path: str | Path) -> bool:
-    """Whether a file is there that not only its owner can read."""
+    """Whether there is a file that others than its owner can read."""
     place = Path(path)
     return os.name == "posix" and place.exists() and bool(place.stat().st_mode & 0o044)
 

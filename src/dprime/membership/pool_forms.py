@@ -38,7 +38,7 @@ class PoolFile(ABC):
 
     @abstractmethod
     def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
-        """What each record holds in these columns, as bytes that differ where the records do."""
+        """The values of each record in these columns, as bytes that differ where the records do."""
 
     @abstractmethod
     def numbers(self, column: str) -> Floats:
@@ -127,7 +127,7 @@ class TextPool(PoolFile):
 
 
 def _check_header(columns: tuple[str, ...]) -> None:
-    """Refuse a first line of data: whoever stands there would be drawn for certain."""
+    """Refuse a first line of data: its record would be drawn for certain."""
     numbered = list(columns) == [str(place) for place in range(len(columns))]
     if not columns or (not numbered and any(map(_is_number, columns))):
         remedy = "add a line with the columns' names, for the first line is always kept"

@@ -1,4 +1,4 @@
-"""An inference and a frontier by names and numbers: what commands take, and their runs keep.
+"""Requests for an inference or a frontier, by names and numbers, as commands take them.
 
     options ──► InferenceRequest, FrontierRequest ──► the run's file ──► resume
 
@@ -42,7 +42,7 @@ OF_THE_ENGINE = ("model", "device", "learning_rate", "clip_norm", "momentum", "m
 
 @dataclass(frozen=True, kw_only=True)
 class PoolRequest:
-    """What both have: the pool, the network and where it is trained."""
+    """The common part of both requests: the pool, the network and where it is trained."""
 
     data: str = configured(options.DATA, "digits")
     data_dir: str | None = configured(options.DATA_DIR)
@@ -79,7 +79,7 @@ class PoolRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class FrontierRequest(PoolRequest):
-    """Which shares of a pool are trained on, at which bound on precision."""
+    """A frontier: shares of a pool, and the bound on precision that all of them keep."""
 
     precision: float = configured(dataclasses.replace(options.PRECISION, required=True))
     sampling_probabilities: Sequence[float] | None = configured(options.SAMPLING_PROBABILITIES)
@@ -110,7 +110,7 @@ class FrontierRequest(PoolRequest):
         return split, plan(self.precision, pool_size=size, batch_size=self.batch, **own)
 
     def train(self, path: Path, backend: Backend) -> FrontierRecord:
-        """Train what a run still lacks."""
+        """Train the models that a run still lacks."""
         from dprime.membership.frontiers import frontier  # noqa: PLC0415  it needs PyTorch
         from dprime.train import SGD, Compute  # noqa: PLC0415
         from dprime.train.models import network_named  # noqa: PLC0415
@@ -134,7 +134,7 @@ class FrontierRequest(PoolRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class InferenceRequest(PoolRequest):
-    """Which models are trained on parts of a pool, and who attacks them."""
+    """An inference: models on parts of a pool, and the attacks on them."""
 
     model: str = configured(options.MODEL, "dense-64")
     trainer: str | None = configured(options.TRAINER)
@@ -144,7 +144,7 @@ class InferenceRequest(PoolRequest):
 
     @classmethod
     def takes(cls) -> tuple[Option, ...]:
-        """The options that describe one."""
+        """The options that describe an inference."""
         every = {
             each.name: each for of in (cls, Recipe, InferenceConfig) for each in options_of(of)
         }
@@ -173,7 +173,7 @@ class InferenceRequest(PoolRequest):
         return dataclasses.replace(found, recipe=recipe, config=config)
 
     def play(self, path: Path, backend: Backend) -> tuple[InferenceRecord, dict[str, int]]:
-        """Do what a run still lacks; how many strangers there were, and how many were left out."""
+        """Finish a run; with its record, the numbers of strangers used and left out."""
         from dprime.membership.inference import infer  # noqa: PLC0415  it needs PyTorch
         from dprime.membership.shadows import Trainers  # noqa: PLC0415
         from dprime.train import Compute  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""From scores and the truth to numbers: how well an attack did.
+"""How well an attack did, in numbers, from its scores and the truth.
 
 A score of NaN counts as "not a member": it is the lowest of all, and never flagged where records
 are accepted by their scores. Scores and truth may also be [repetition, record], one repetition for
@@ -76,7 +76,7 @@ def mean_tpr(
 
 @dataclass(frozen=True)
 class Precision:
-    """How many records were called members, and how many of them are."""
+    """Counts of records: called members, and rightly so."""
 
     correct: int
     flagged: int
@@ -129,7 +129,7 @@ def shuffled_best(
 
 
 def _accepted(values: Floats, truth: Bools) -> tuple[NDArray[Any], NDArray[Any], Floats]:
-    """For the top i/40 of the records: those accepted, those rightly accepted, the threshold."""
+    """Accepted records, rightly accepted ones and threshold, for the top i/40 of the records."""
     known = ~np.isnan(values)
     order = np.argsort(-values[known], kind="stable")
     ordered, correct = values[known][order], np.cumsum(truth[known][order])
@@ -161,7 +161,7 @@ def held_out_precision(
 
 
 def number_flagged(share: float, records: int) -> int:
-    """How many of the records `top_precision` flags."""
+    """The number of records that `top_precision` flags."""
     return math.ceil(validate.rate("share", share, example=0.1) * records - ROUNDING)
 
 

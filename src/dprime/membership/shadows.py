@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-import dprime
 from dprime import validate
 from dprime.attack.trainer import (
     Change,
@@ -50,7 +49,7 @@ PARTS = ("pool", "population")
 
 @dataclass(frozen=True, eq=False)
 class Trainers:
-    """Gives the trainer for a probability of being kept, and what is claimed of it.
+    """Makes the trainer for a sampling probability, with the claim of its training.
 
     The engine trains the network by the recipe. A training function of your `own` is given a data
     set and a seed and returns a model; the recipe is then what you claim of it.
@@ -90,7 +89,7 @@ class Trainers:
 
 @dataclass(frozen=True, eq=False)
 class ModelOutputs:
-    """Which model was trained on which record of the pool [model, record], and what they answer."""
+    """The answers of models, and the records of the pool each was trained on [model, record]."""
 
     members: Bools = field(repr=False)
     pool: Signals = field(repr=False)
@@ -106,7 +105,7 @@ class ModelOutputs:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """What an attack made of some target models (or NaN), and the truth [target, record]."""
+    """The scores of an attack on some targets (or NaN), and the truth [target, record]."""
 
     attack: str
     scores: Floats = field(repr=False)
@@ -160,7 +159,7 @@ class Cohort:
         return TOGETHER.get(self.device, TOGETHER_ON_GPU)
 
     def members(self, records: int) -> Bools:
-        """Which model has which record [model, record]; for simulations, not for secrets."""
+        """The records of each model [model, record]; for simulations, not for secrets."""
         coins = np.random.default_rng([self.seed, 0]).random((self.models, records))
         return np.less(coins, self.probability)
 
@@ -208,7 +207,7 @@ class Models:
 
     def describe(self) -> dict[str, Any]:
         digests = {"pool": self.pool.digest(), "population": self.population.digest()}
-        return {"dprime": dprime.__version__, "data": self.pool.name, **digests}
+        return {"data": self.pool.name, **digests}
 
     def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:
         cohort, number = self.blocks[block]
@@ -246,7 +245,7 @@ def _trained(
 def train_models(
     run: Run, work: Models, title: str, backend: Backend | None, progress: bool | None
 ) -> list[ModelOutputs]:
-    """Train what a run still lacks, and read the answers of each cohort."""
+    """Train the models that a run still lacks, and read the answers of each cohort."""
     sizes = [cohort.models for cohort in work.cohorts]
     with bar(title, sum(sizes), progress) as advance:
         execute(run, work, backend=backend, on_block=counting(run, advance))

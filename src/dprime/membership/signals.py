@@ -1,4 +1,4 @@
-"""What a model answers about records: all that a membership attack may see.
+"""The answers of models about records: all that a membership attack may see.
 
 p is the probability that the model gives to a record's true class. Both ln p and ln(1 - p) are
 kept, because neither can be had from the other where p is close to 0 or 1.
@@ -33,7 +33,7 @@ BATCH = 1024  # records that a module is asked about at once
 
 @dataclass(frozen=True, eq=False)
 class Signals:
-    """How sure models are: ln p and ln(1 - p) of the true class [..., record]."""
+    """The confidence of models: ln p and ln(1 - p) of the true class [..., record]."""
 
     log_p: Floats = field(repr=False)
     log1m_p: Floats = field(repr=False)
@@ -48,7 +48,7 @@ class Signals:
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, labels: ArrayLike) -> Self:
-        """From outputs before the softmax [..., record, class], or the one logit of class 1."""
+        """The confidence from logits [..., record, class], or from the one logit of class 1."""
         outputs = arrays.numbers("logits", logits).astype(np.float64)
         places = arrays.numbers("labels", labels)
         *_, records, classes = 0, 0, *outputs.shape
@@ -88,23 +88,23 @@ class Signals:
 
     @property
     def known(self) -> Bools:
-        """Where there is a finite answer; a model that diverged has none."""
+        """True where the answer is finite; a model that diverged has none."""
         return np.isfinite(self.log_p) & np.isfinite(self.log1m_p)
 
     def of_model(self, model: int | slice) -> Signals:
-        """Those of one of several models [record], or of some of them [model, record]."""
+        """The answers of one of several models [record], or of some of them [model, record]."""
         return Signals(self.log_p[model], self.log1m_p[model])
 
     def take(self, records: ArrayLike) -> Signals:
-        """Those of some records, by their places or by one True or False for each."""
+        """The answers about some records, by their places or by a mask."""
         places = arrays.places(records, self.shape[-1])
         return Signals(self.log_p[..., places], self.log1m_p[..., places])
 
 
 def signals_of(model: nn.Module | Trained, records: Dataset, *, device: str = "cpu") -> Signals:
-    """What a model says about records: [record] for a module, [trial, record] for `Trained`.
+    """The answers about records: [record] for a module, [trial, record] for `Trained`.
 
-    The outputs are read as logits: one for each class, or a single one that speaks for class 1. A
+    The outputs are read as logits: one for each class, or a single one for class 1. A
     module is asked where it is, in evaluation mode; models of `Trained` on the `device`.
     """
     if records.classes is None:

@@ -1,4 +1,4 @@
-"""What a monitor is given: each argument is checked, and said how to mend."""
+"""The checks of a monitor's arguments: each refusal says how to mend the argument."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dprime.monitor.public import PublicConstants
 
 
 def refuse_second(**objects: Any) -> None:
-    """One monitor at a time."""
+    """Refuse a second monitor on the same training."""
     for name, thing in objects.items():
         if hasattr(thing, MARK):
             remedy = f"take the first one off with {name}.{MARK}.detach()"
@@ -26,7 +26,7 @@ def refuse_second(**objects: Any) -> None:
 def adjacency_of(
     asked: str | None, training: OpacusTraining, public: PublicConstants | None
 ) -> str:
-    """What was asked for, or what the sampling has a guarantee for.
+    """The adjacency that was asked for, or else the one that the sampling has a guarantee for.
 
     Opacus takes rate, divisor and number of steps from the number of records, so that adding one
     is covered only where all three are constants.
@@ -52,7 +52,7 @@ def adjacency_of(
 
 
 def public_constants(given: object, training: OpacusTraining) -> PublicConstants | None:
-    """Public constants that the training has now."""
+    """Check that the training has these public constants now."""
     if given is None:
         return None
     if not isinstance(given, PublicConstants):
@@ -76,7 +76,7 @@ def public_constants(given: object, training: OpacusTraining) -> PublicConstants
 
 
 def all_of(kind: Any, name: str, given: Any, requirement: str, remedy: str) -> tuple[Any, ...]:
-    """A sequence of objects of a kind, made objects and not classes."""
+    """Check a sequence of objects of one type; a class in place of an object is refused."""
     if isinstance(given, Sequence) and all(isinstance(one, kind) for one in given):
         return tuple(given)
     raise validate.invalid_value(name, given, requirement, remedy)
@@ -91,7 +91,7 @@ def readings_of(conditions: object) -> tuple[Reading, ...]:
 
 
 def sink_of(show: Any) -> Callable[[str], object] | None:
-    """What takes the line of an epoch."""
+    """Check the function that is called with the line of each epoch."""
     if show is None or callable(show):
         return show  # type: ignore[no-any-return]
     remedy = "leave it out for lines on stderr, or give for example logger.info"

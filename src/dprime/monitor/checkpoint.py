@@ -11,7 +11,7 @@ from typing import Any
 from dprime.monitor.monitor import Monitor
 
 ACCOUNTANT = "accountant"
-"""Where the accountant's history is, beside what is the monitor's own."""
+"""The key of the accountant's history in the state."""
 
 
 def whole_state(monitor: Monitor) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is wrong with a training that Opacus trusts: each finding is one sentence."""
+"""Checks of a training that Opacus trusts: each finding is one sentence."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ PAST_THE_END = (
 
 
 def at_start(training: OpacusTraining, delta: float) -> Iterator[str]:
-    """What can be seen before the first step."""
+    """Yield the findings that need no step."""
     if training.made_poisson and not training.poisson:
         yield NOT_RETURNED
     elif training.sampling.kind == "shuffle":
@@ -279,7 +279,7 @@ def too_low(
 
 
 def elsewhere(step: StepRecord) -> bool:
-    """Whether it stands for what another optimizer did."""
+    """Whether the step stands for one that another optimizer made."""
     return step.problem == Problem.OUTSIDE and not step.noise_multiplier
 
 

@@ -118,7 +118,7 @@ class Contents:
         self._extra = self._extra_states()
 
     def settle(self) -> None:
-        """A private step is over, and the weights are what it made of them."""
+        """Take the weights as a private step has left them."""
         if self._norms is None:
             self.begin()
             return
@@ -157,7 +157,7 @@ class Contents:
         return differ([*self._norms[:count], *norms], now)
 
     def changed(self, others: Sequence[Tensor] = ()) -> tuple[Change, list[float]]:
-        """What was changed since the last private step; and the norms of some other tensors.
+        """The change since the last private step, if any, and the norms of some other tensors.
 
         Everything is brought from the device at once.
         """
@@ -173,7 +173,7 @@ class Contents:
     def _compared(
         self, change: Change, others: Sequence[Tensor], *, written: bool
     ) -> tuple[Change, list[float]]:
-        """The same where norms are compared, though nothing else may have been changed."""
+        """The change, by norms where nothing else tells of one, and the norms of the others."""
         assert self._norms is not None
         change = change or (self._turned() if written else "")
         self._count()
@@ -192,7 +192,7 @@ class Contents:
         return change, norms
 
     def _norms_of(self, tensors: Sequence[Tensor]) -> list[Norm]:
-        """Their norms, of which values that are not finite leave something to compare."""
+        """The norms of tensors, with finite stand-ins for those that are not finite."""
         if not self._not_finite:
             return norms_of(tensors)
         return norms_of([finite(t) if t in self._not_finite else t for t in tensors])
@@ -201,7 +201,7 @@ class Contents:
         return values_of(self._norms or [])
 
     def _stand_in(self, norms: list[float]) -> None:
-        """Where these are not finite, norms are from now on those of `_finite`."""
+        """Take the norms of `_finite` from now on where these are not finite."""
         assert self._norms is not None
         if math.isfinite(sum(norms)):
             return
@@ -254,7 +254,7 @@ class Contents:
         return change
 
     def called(self) -> Change:
-        """The model is about to be called: what was changed since the last private step."""
+        """Find changes since the last private step when the model is about to be called."""
         change: Change = ""
         if self._norms is None:
             self.begin()
@@ -287,7 +287,7 @@ class Contents:
         return change
 
     def _rest_due(self) -> bool:
-        """Whether that goes for what is not trained too."""
+        """Whether the norms of tensors that are not trained are due too."""
         return _power(self._settled + 1) or sum(t.numel() for t in self._rest) <= MANY
 
     def _differing(self, before: list[float], after: list[float]) -> Change:
@@ -334,7 +334,7 @@ class Contents:
         return change
 
     def _extra_states(self) -> dict[nn.Module, str]:
-        """What modules save besides weights and buffers."""
+        """The extra states that modules save besides weights and buffers."""
         return {module: written_out(module.get_extra_state()) for module in self._with_extra}
 
     def _made_at_first(self, module: nn.Module, name: str) -> bool:
@@ -397,5 +397,5 @@ def _others(tensors: Iterable[Tensor], but: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _versions(tensors: Sequence[Tensor]) -> list[Version]:
-    """How often each was written to, and where it is."""
+    """How often each tensor was written to, and where it is in memory."""
     return list(zip(map(WRITTEN, tensors), map(Tensor.data_ptr, tensors), strict=True))

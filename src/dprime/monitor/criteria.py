@@ -13,13 +13,13 @@ from dprime.monitor.contents import modules_of
 from dprime.monitor.opacus_training import OpacusTraining, own_criterion
 
 DIVIDING = (nn.CrossEntropyLoss, nn.NLLLoss)
-"""With reduction="mean" they divide by what the labels of a batch count for."""
+"""Losses that, with reduction="mean", divide by the total class weight of a batch's labels."""
 
 ELEMENTWISE = (
     nn.L1Loss, nn.MSELoss, nn.SmoothL1Loss, nn.HuberLoss, nn.PoissonNLLLoss, nn.GaussianNLLLoss,
     nn.KLDivLoss, nn.SoftMarginLoss, nn.HingeEmbeddingLoss,
 )  # fmt: skip
-"""They broadcast outputs and targets of different shapes; other losses refuse them."""
+"""Losses that broadcast outputs and targets of different shapes, which others refuse."""
 
 MEANS = ("mean", "batchmean")
 
@@ -79,7 +79,7 @@ def divides_by_weights(loss: nn.Module) -> bool:
 
 
 def function_divides_by_weights(training: OpacusTraining) -> bool:
-    """Whether that is so for a criterion that is a function of PyTorch."""
+    """Whether a criterion that is a function of PyTorch divides by the class weights."""
     inner = own_criterion(training.criterion)
     if not isinstance(inner, partial) or inner.func not in (F.cross_entropy, F.nll_loss):
         return False
@@ -97,12 +97,12 @@ def sums_scaled(training: OpacusTraining) -> bool:
 
 
 def _undone(training: OpacusTraining) -> str:
-    """What Opacus takes the criterion to do; ghost mode compares the two itself."""
+    """The reduction that Opacus assumes; ghost mode compares it with the criterion's itself."""
     return "" if training.ghost else str(training.optimizer.loss_reduction)
 
 
 def reduction(criterion: Any) -> str:
-    """How a criterion makes one number of the losses of records; empty where it does not say."""
+    """The criterion's reduction, such as "mean"; empty where it does not say."""
     inner = own_criterion(criterion)
     function, named = (inner.func, inner.keywords) if isinstance(inner, partial) else (inner, {})
     if getattr(function, "__module__", "") == F.__name__:

@@ -88,7 +88,7 @@ class Epochs:
         return True
 
     def _full(self) -> bool:
-        """Whether those that are in no pass are an epoch by now, and then count them as one."""
+        """Whether the steps in no pass fill an epoch, which is then counted as one."""
         if self._unseen < self._sampling.length:
             return False
         self._unseen -= self._sampling.length
@@ -110,8 +110,8 @@ class Epochs:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what was saved; the pass that was under way there goes on with the next."""
         self._ends = list(state["epoch_ends"])
-        self._before = int(state.get("epochs_before", 0))
-        self._unseen = int(state.get("batches_unseen", 0))
+        self._before = int(state["epochs_before"])
+        self._unseen = int(state["batches_unseen"])
         self._open = self._closed = None
 
 

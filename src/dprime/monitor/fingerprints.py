@@ -1,4 +1,4 @@
-"""What tells whether a tensor or an object was changed: norms, numbers, digests."""
+"""Fingerprints that show whether a tensor or an object was changed: norms, numbers, digests."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ON_CPU = attrgetter("is_cpu")
 PLAIN = (torch.float32, torch.float64)
 
 STANDS_FOR = 1.5, 2.5, 3.5
-"""What a norm has in the place of NaN, inf and -inf."""
+"""The numbers that stand for NaN, inf and -inf in a norm."""
 
 
 class _Values(pickle.Pickler):
     """Writes objects out by their values, also in tensors, wherever these are kept."""
 
     def reducer_override(self, thing: Any) -> Any:
-        """A tensor's own form would name its memory; and some objects have none."""
+        """Write by values what would name its memory, and what has no form of its own."""
         if isinstance(thing, Tensor):
             return str, (f"{thing.dtype} {tuple(thing.shape)} {digest(thing)}",)
         if isinstance(thing, io.BytesIO):
@@ -59,13 +59,13 @@ def written_out(state: Any) -> str:
 
 
 def digest(tensor: Tensor) -> str:
-    """A digest of its bytes."""
+    """A digest of a tensor's bytes."""
     values = tensor.detach().cpu().flatten().contiguous()
     return hashlib.blake2b(values.view(torch.uint8).numpy().data).hexdigest()
 
 
 def numbers_in(tensors: Sequence[Tensor]) -> list[Any]:
-    """The one number of each, exactly; those of a type and device are brought together."""
+    """The single number of each tensor, exactly; fetched together by type and device."""
     alike: dict[Any, list[int]] = defaultdict(list)
     for place, tensor in enumerate(tensors):
         alike[tensor.dtype, tensor.device].append(place)
@@ -79,7 +79,7 @@ def numbers_in(tensors: Sequence[Tensor]) -> list[Any]:
 
 @np.errstate(over="ignore", invalid="ignore")
 def norms_of(tensors: Sequence[Tensor]) -> list[Norm]:
-    """Their Euclidean norms; on the CPU NumPy is twice as fast, and ten times as exact."""
+    """The Euclidean norms of tensors; on the CPU NumPy is twice as fast and ten times as exact."""
     if not all(map(ON_CPU, tensors)):
         return _norms_on_device(tensors)
     norms: list[Norm] = []
@@ -95,12 +95,12 @@ def norms_of(tensors: Sequence[Tensor]) -> list[Norm]:
 
 @torch.no_grad()
 def _norms_on_device(tensors: Sequence[Tensor]) -> list[Norm]:
-    """The same by PyTorch, which does not wait for them."""
+    """The Euclidean norms by PyTorch, which does not wait for them."""
     return list(torch._foreach_norm([t if t.dtype in PLAIN else _real(t) for t in tensors]))
 
 
 def differ(norms: Sequence[Norm], others: Sequence[Norm]) -> bool:
-    """Whether any norm is another one now."""
+    """Whether any norm has changed."""
     values = values_of([*norms, *others])
     pairs = zip(values[: len(norms)], values[len(norms) :], strict=True)
     return any(a != b and not (math.isnan(a) and math.isnan(b)) for a, b in pairs)

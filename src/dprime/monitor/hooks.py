@@ -1,4 +1,4 @@
-"""What a monitor puts on the objects of a training, and takes off again."""
+"""The hooks that a monitor puts on the objects of a training, and takes off again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Listener(partial[None]):
 
 
 def _deaf(*_: object) -> None:
-    """Hears nothing."""
+    """A listener without a monitor, which ignores every call."""
 
 
 class _Wrapped(partial[Any]):
@@ -66,12 +66,12 @@ def _itself(method: Any) -> Any:
 
 
 def _no_listener() -> Callable[..., None]:
-    """What a saved listener is when it is loaded."""
+    """The listener that a saved one becomes when it is loaded."""
     return _deaf
 
 
 _AROUND: dict[tuple[type, str], list[tuple[weakref.ref[Any], Callable[..., Any]]]] = {}
-"""Who is called in place of a method of a class, and with which function."""
+"""The functions that are called in place of a class's method, with the monitors they serve."""
 
 _ORIGINAL: dict[tuple[type, str], Callable[..., Any]] = {}
 
@@ -120,7 +120,7 @@ def let_hooks_run(optimizer: Optimizer) -> None:
 
 
 class Hooks:
-    """Everything that was put on, to be taken off at once."""
+    """All hooks of one monitor, which are taken off together."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] = []
@@ -187,7 +187,7 @@ class Hooks:
         self._undo.append(restore)
 
     def later(self, undo: Callable[[], None]) -> None:
-        """Something else to be undone."""
+        """Add another function that undoes something."""
         self._undo.append(undo)
 
     def remove(self) -> None:

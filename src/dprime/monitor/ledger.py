@@ -1,4 +1,4 @@
-"""What every step of a training spent, and the mechanism that all of them together are.
+"""The cost of every step of a training, and the mechanism that all of them make.
 
     steps, in order ──► Ledger ──► Mechanism (DPSGD, Composition, ...) ──► certified curve
 
@@ -26,7 +26,7 @@ from dprime.text import told
 SAMPLINGS = ("poisson", "shuffle")
 
 MANY_NOISES = 64
-"""With more different noise multipliers than this they are brought to a grid, from above."""
+"""Beyond this many noise multipliers, they are rounded down to a grid."""
 
 NOISE_GRID = 0.005
 """Ratio of neighbours on that grid, less 1."""
@@ -44,7 +44,7 @@ class NoGuarantee(Mechanism):
     reason: str
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
-        """All mass at an infinite loss."""
+        """Losses with all mass at infinity."""
         nothing, none = np.zeros(1), np.zeros(1)
         return PrivacyLosses(parts=((PrivacyLoss(nothing, none, none, 1.0, 1.0), 1),))
 
@@ -72,23 +72,23 @@ class Accumulated(Mechanism):
 
     @property
     def default_adjacency(self) -> str:
-        """That of the training."""
+        """The adjacency of the training."""
         return self.training.default_adjacency
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
-        """Those of a group."""
+        """The losses of a group of records."""
         return self.training.losses(adjacency, group_size * self.batches)
 
 
 class GivesAway(Mechanism):
-    """Reveals the record with a small probability, and else nothing."""
+    """A mechanism that reveals the record with a small probability, and otherwise nothing."""
 
     @abstractmethod
     def probability(self, adjacency: str, group_size: int = 1) -> float:
-        """An upper bound on that of outputs that one of the two worlds cannot have."""
+        """An upper bound on the probability of outputs that one of the two worlds cannot have."""
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
-        """Its probability at an infinite loss, in both directions."""
+        """Losses with this probability at infinity, in both directions."""
         lost = self.probability(adjacency, group_size)
         zero, rest = np.zeros(1), np.full(1, 1.0 - lost)
         return PrivacyLosses(parts=((PrivacyLoss(zero, rest, rest, lost, lost), 1),))
@@ -96,7 +96,7 @@ class GivesAway(Mechanism):
 
 @dataclass(frozen=True)
 class EmptyBatches(GivesAway):
-    """What it reveals that no step is made of a Poisson batch without records.
+    """The cost of leaving out the steps of Poisson batches that have no record.
 
     A step on an empty batch is noise, as the steps on other batches are. Where it is left out, a
     record that was drawn alone makes a step that the other world does not have. That has the
@@ -117,7 +117,7 @@ class EmptyBatches(GivesAway):
     phases: tuple[tuple[float, int], ...]
 
     def probability(self, adjacency: str, group_size: int = 1) -> float:
-        """That a group is drawn, and nobody else."""
+        """The probability that a group is drawn, and nobody else."""
         others = max(0, self.records - group_size)
         alone = (group_size * q * batches * (1.0 - q) ** others for q, batches in self.phases)
         return min(1.0, sum(alone))
@@ -158,7 +158,7 @@ class StepRecord:
 
     @property
     def reason(self) -> str:
-        """Why the step hides nothing; empty where it does."""
+        """The reason why the step hides nothing; empty where it hides something."""
         if self.problem:
             return self.problem
         if self.sampling not in SAMPLINGS:
@@ -260,7 +260,7 @@ class Ledger:
         return future
 
     def mechanism(self, *others: Mechanism, public_size: bool = False) -> Mechanism | None:
-        """The training so far, composed with what else was read from the data; None for nothing.
+        """The training so far, composed with other mechanisms on the same data; None for no step.
 
         `public_size`: rate, divisor or number of steps were computed from the number of records.
         """
@@ -287,7 +287,7 @@ class Ledger:
 def _row(row: Sequence[Any]) -> tuple[StepRecord, int]:
     """One row of a state, if every value of it can be."""
     known = len(fields(StepRecord))
-    if len(row) not in (known - 1, known + 1):  # the last two are newer than some states
+    if len(row) != known + 1:
         raise _damaged("row", row, f"one of {known + 1} values")
     step, count = StepRecord(*row[:-1]), row[-1]
     stated = 0.0 if step.nominal_noise is None else step.nominal_noise
@@ -344,7 +344,7 @@ def _sampled(entries: Iterable[tuple[StepRecord, int]], public_size: bool) -> li
 
 
 def _left_out(entries: Iterable[tuple[StepRecord, int]]) -> list[Mechanism]:
-    """Who leaves out one empty batch would have left out any other."""
+    """The cost of empty batches that were left out: any other would have been left out too."""
     records = [step.records for step, _ in entries if step.left_out]
     drawn: dict[float, int] = {}
     for step, count in entries:
@@ -366,7 +366,7 @@ def on_grid(total: dict[tuple[float, float, int], int]) -> dict[tuple[float, flo
 
 
 def _shuffled(entries: Iterable[tuple[StepRecord, int]]) -> list[Mechanism]:
-    """Passes in which a record is at most once: it loses most in the step with the least noise."""
+    """Passes that hold a record once at most: its loss is largest in the step with least noise."""
     least: dict[int, tuple[float, float, int]] = {}  # pass ──► noise, rate of a step, steps
     for step, count in entries:
         if step.sampling == "shuffle":

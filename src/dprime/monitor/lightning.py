@@ -57,9 +57,9 @@ class LightningMonitor(Callback):
         pl_module.log_dict(self.monitor.numbers())
 
     def state_dict(self) -> dict[str, Any]:
-        """The monitor's, and the accountant's."""
+        """The states of monitor and accountant."""
         return {} if self.monitor is None else whole_state(self.monitor)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Kept until the training starts."""
+        """Keep the state until the training starts."""
         self._saved = state_dict

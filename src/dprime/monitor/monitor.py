@@ -1,4 +1,4 @@
-"""Watches a training that Opacus has made private: what it has spent, and what is coming."""
+"""The certified risk of a training with Opacus: now, and at its planned end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dprime.privacy_loss import NotCertifiableError
 
 
 def to_stderr(text: str) -> None:
-    """Where the line of each epoch goes unless told otherwise."""
+    """Print the line of an epoch, as is done by default."""
     print(f"dprime: {text}", file=sys.stderr)
 
 
@@ -74,8 +74,8 @@ class Monitor:
         show: called with each line; None for no lines.
         trackers: called with the monitor at the end of each epoch, and when it is detached after
             further steps: `to_tensorboard(writer)`, `to_mlflow()`, `to_wandb()`, or your own.
-        besides: mechanisms that read the same data too, such as the cost of a clipping norm
-            (`ClipNorm.cost`).
+        other_mechanisms: mechanisms that read the same data too, such as the cost of a clipping
+            norm (`ClipNorm.cost`).
         public: rate, divisor and number of steps, where they are public constants; they are
             checked at every step.
         ideal_noise: take PyTorch's noise as ideal, which it is not: leave its ends out of every
@@ -100,7 +100,7 @@ class Monitor:
         every: Literal["epoch"] | None = "epoch",
         show: Callable[[str], object] | None = to_stderr,
         trackers: Sequence[Tracker] = (),
-        besides: Sequence[Mechanism] = (),
+        other_mechanisms: Sequence[Mechanism] = (),
         public: PublicConstants | None = None,
         ideal_noise: bool = False,
     ) -> None:
@@ -121,9 +121,9 @@ class Monitor:
         remedy = "give for example trackers=[to_mlflow()]"
         wanted = "a list of functions"
         self._trackers = arguments.all_of(Callable, "trackers", trackers, wanted, remedy)
-        self.besides = arguments.all_of(
-            Mechanism, "besides", besides, "a list of mechanisms",
-            "give for example besides=[clip_norm.cost]",
+        self.other_mechanisms = arguments.all_of(
+            Mechanism, "other_mechanisms", other_mechanisms, "a list of mechanisms",
+            "give for example other_mechanisms=[clip_norm.cost]",
         )  # fmt: skip
         self._noise_ends = NoiseEnds.of(privacy_engine, optimizer, ideal_noise)
         self._detached = False
@@ -164,12 +164,12 @@ class Monitor:
     # What was spent, and what will be
 
     def mechanism(self) -> Mechanism | None:
-        """What was run until now, with the tails of its noise; None before the first step."""
+        """The mechanism until now, with the tails of its noise; None before the first step."""
         return self._composed(self.ledger)
 
     def _composed(self, ledger: Ledger) -> Mechanism | None:
-        """What the steps of a ledger are, with what was read besides and the tails."""
-        mechanism = ledger.mechanism(*self.besides, public_size=self.public is None)
+        """The steps of a ledger with the other mechanisms and the tails of the noise."""
+        mechanism = ledger.mechanism(*self.other_mechanisms, public_size=self.public is None)
         ends = self._noise_ends.for_weights(self._reader.most_weights)
         return with_tails(mechanism, ledger, ends)
 
@@ -229,14 +229,14 @@ class Monitor:
         return self._progress.epochs.over()
 
     def line(self) -> str:
-        """Where the training is and what it has spent, in one sentence."""
+        """Position and cost of the training, in one sentence."""
         future = None
         if self.plan.known and not self._progress.past_the_end():
             future = self._answer(self._curve_at_end())
         return summary.line(self._progress.place(), self.answer(), future, self.mechanism())
 
     def report(self) -> str:
-        """Everything: the numbers now and at the planned end, warnings, what watchers found.
+        """The numbers now and at the planned end, the warnings, and the findings of watchers.
 
         It looks at the result of canaries, whose test may be looked at once: ask for it at the end.
         """
@@ -270,7 +270,7 @@ class Monitor:
         return self.warnings + ([] if left else [checks.NOW])
 
     def __str__(self) -> str:
-        """The numbers and warnings, without a look at what watchers found."""
+        """The numbers and warnings, without the findings of watchers."""
         names = ", ".join(each.name for each in self.watchers)
         return self._report([f"Not looked at: {names}; see report()."] if names else [])
 
@@ -278,7 +278,7 @@ class Monitor:
         return f"<Monitor: {self._progress.place()}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """A notebook shows what print shows."""
+        """Show in a notebook what print shows."""
         printer.text(repr(self) if cycle else str(self))
 
     def _answer(self, curve: TradeOff, name: str = "") -> MetricValue:
@@ -287,11 +287,11 @@ class Monitor:
 
     @property
     def _delta(self) -> float:
-        """The δ that ε is read at."""
+        """The δ at which ε is read."""
         return conditions_of(self.readings)["delta"]
 
     def accept_changes(self) -> None:
-        """Say that what was changed by hand since the last step does not come from the data.
+        """Declare that changes by hand since the last step do not come from the data.
 
         Weights, buffers, noise, clipping, rate and divisor are then taken as they are now, for
         example after weights were clamped or averaged, or after a schedule of your own. A warning
@@ -304,7 +304,7 @@ class Monitor:
     # Steps, as they happen
 
     def batch(self, records: Tensor, targets: Tensor) -> None:
-        """Hand over a batch by hand, where the criterion is not a module."""
+        """Give the watchers a batch, where the criterion is not a module."""
         self._probe.batch(records, targets)
 
     def _at_epoch(self) -> None:
@@ -322,7 +322,7 @@ class Monitor:
     # Checkpoints
 
     def state_dict(self) -> dict[str, Any]:
-        """What must be saved with a checkpoint: plain values, and the watchers' tensors.
+        """The state to save with a checkpoint: plain values, and the watchers' tensors.
 
         `torch.load(..., weights_only=True)` reads it back.
         """
@@ -333,7 +333,7 @@ class Monitor:
             "adjacency": self.adjacency,
             "public": None if self.public is None else self.public.state_dict(),
             "plan": self.plan.state_dict(),
-            "besides": [mechanism.to_dict() for mechanism in self.besides],
+            "other_mechanisms": [other.to_dict() for other in self.other_mechanisms],
             "noise": self._noise_ends.for_weights(self._reader.most_weights).state_dict(),
             "ledger": self.ledger.state_dict(),
             **self._progress.epochs.state_dict(self.ledger.steps),
@@ -342,16 +342,16 @@ class Monitor:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what was saved, in place of what was seen since.
+        """Go on from a saved state, which replaces all that was seen since.
 
-        A training with another sampling or adjacency, or with other watchers or other mechanisms
-        besides, is refused. Another planned end is a warning, and so is a state that does not have
+        A training with another sampling or adjacency, or with other watchers or `other_mechanisms`,
+        is refused. Another planned end is a warning, and so is a state that does not have
         the steps that were seen before it is loaded.
         """
         refuse_other(state, self.state_dict())
         self._progress.replace_ledger(Ledger.from_state(state["ledger"]))
         self._tracked = self.ledger.steps
-        self._noise_ends = self._noise_ends.worst(state.get("noise"))
+        self._noise_ends = self._noise_ends.worst(state["noise"])
         self._reader.follow(self.ledger)
         self._progress.epochs.load_state_dict(state)
         self._progress.merge_warnings(state["warnings"])

@@ -17,16 +17,16 @@ from torch import Tensor, nn
 from dprime.monitor.opacus_training import is_opacus_own
 
 TOLERANCE = 0.02
-"""Share of a norm that ghost mode may be off by rounding: it sums products that may cancel."""
+"""The relative error that rounding may give a norm of ghost mode, whose products may cancel."""
 
 SMALLEST = 1e-3
-"""Norms are compared to this share of C."""
+"""The share of C to which norms are compared."""
 
 OFTEN, EVERY = 64, 4
 """The first 64 calls have their graphs compared, and then one in four."""
 
 MOST_GRAPHS = 1_000
-"""Forms of the graph that are remembered."""
+"""The number of forms of the graph that are remembered."""
 
 
 class OneRecord:

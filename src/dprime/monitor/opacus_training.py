@@ -36,16 +36,16 @@ Settings = tuple[float, tuple[object, ...], tuple[object, ...]]
 """The noise multiplier; the norms that clip; sampling rate, divisor and reduction of the loss."""
 
 OPACUS = str(Path(opacus.__file__).parent)
-"""Where Opacus' own code is."""
+"""The folder of Opacus' code."""
 
 ADAPTS_BY = (
     "target_unclipped_quantile", "clipbound_learning_rate", "unclipped_num_std", "max_clipbound",
     "min_clipbound",
 )  # fmt: skip
-"""What decides how an adaptive clipping norm follows the noisy count of unclipped records."""
+"""The settings by which an adaptive clipping norm follows the noisy count of unclipped records."""
 
 PASSES_ON = (GradSampleModule.forward, AbstractGradSampleModule.forward)
-"""What a wrapper of Opacus does that calls the model and nothing else."""
+"""The code of `forward` in a wrapper of Opacus that only calls the model."""
 
 FINE = 1.2e-7
 """The ε of float32: with this precision or a finer one rounding is left out."""
@@ -114,7 +114,7 @@ class OpacusTraining:
         return [self.module, *([criterion] if isinstance(criterion, nn.Module) else [])]
 
     def _refuse_other_engine(self) -> None:
-        """Its accountant would hear of no step: the optimizer tells the one that made it."""
+        """Refuse another privacy engine: its accountant would hear of no step."""
         hook = getattr(self.optimizer, "step_hook", None)
         told = (
             inspect.getclosurevars(hook).nonlocals.get("self") if inspect.isfunction(hook) else None
@@ -126,7 +126,7 @@ class OpacusTraining:
             )  # fmt: skip
 
     def _refuse_other_model(self) -> None:
-        """Nothing of another model would be seen, nor of the parts that this one lacks."""
+        """Refuse another model, or one that lacks parts: its steps would not be seen."""
         given = {id(p) for root in self.roots for p in root.parameters()}
         seen = [id(p) in given for p in self.parameters()]
         makes_gradients = any("opacus" in kind.__module__ for kind in type(self.model).__mro__)
@@ -138,13 +138,13 @@ class OpacusTraining:
             )
 
     def _refuse_complex(self) -> None:
-        """PyTorch shares the noise between both parts of a number: each has z/√2."""
+        """Refuse complex weights: PyTorch gives each of their two parts noise z/√2 only."""
         if any(p.is_complex() for p in self.parameters()):
             remedy = "train torch.view_as_real of them"
             raise validate.invalid_input("weights", "complex", "real numbers", remedy)
 
     def _refuse_adaptive(self) -> None:
-        """Only with public batch sizes, and not in ghost mode: see above."""
+        """Refuse adaptive clipping without public batch sizes, and in ghost mode (see above)."""
         if not self.adaptive:
             return
         if self.ghost:
@@ -166,16 +166,16 @@ class OpacusTraining:
             )  # fmt: skip
 
     def claim(self) -> Mechanism | None:
-        """What the monitor certifies of the steps that are over; None before the first.
+        """The mechanism that the monitor certifies for the steps so far; None before the first.
 
-        It has what was read from the data besides, and is `NoGuarantee` with the reason where no
+        It includes the monitor's `other_mechanisms`, and is `NoGuarantee` with the reason where no
         guarantee covers a step. While a step is being made it is not in it yet.
         """
         return self.claimed()
 
     @cached_property
     def sampling(self) -> Sampling:
-        """How the batches are made."""
+        """The way in which batches are made."""
         return Sampling(self.data_loader)
 
     @cached_property
@@ -273,7 +273,7 @@ class OpacusTraining:
 
     @property
     def records(self) -> int | None:
-        """How many records there are, where the loader says."""
+        """The number of records, where the loader says it."""
         dataset = getattr(self.data_loader, "dataset", None)
         return len(dataset) if isinstance(dataset, Sized) else None
 
@@ -284,7 +284,7 @@ class OpacusTraining:
 
     @property
     def clip_norm(self) -> float:
-        """C, as it is now."""
+        """The clipping norm C, as it is now."""
         return float(self.optimizer.max_grad_norm)
 
     @property
@@ -301,7 +301,7 @@ class OpacusTraining:
         return float(self.optimizer.max_grad_norm)
 
     def rounding(self, weights: Sequence[nn.Parameter]) -> float:
-        """How far a clipped norm can exceed C because numbers have few digits, as a factor.
+        """The factor by which a clipped norm can exceed C because numbers have few digits.
 
         Opacus computes norms, factors and products in the precision of the weights, or of each
         record's gradients or norms where autocast gives them fewer digits: five roundings for each
@@ -322,7 +322,7 @@ class OpacusTraining:
 
     @property
     def settings(self) -> Settings:
-        """What decides the noise and how the sum is scaled, as it is now."""
+        """The settings that decide the noise and the scale of the sum, as they are now."""
         optimizer = self.optimizer
         norms: list[Any]
         if self.adaptive:  # the norm itself follows from the noisy count, by these
@@ -362,7 +362,7 @@ class OpacusTraining:
 
     @cached_property
     def attached_weights(self) -> frozenset[int]:
-        """What may be in a step: the optimizer's weights; in ghost mode those whose norm clips."""
+        """The weights that a step may have: the optimizer's, or in ghost mode those that clip."""
         if self.ghost:
             return frozenset(map(id, self.model.trainable_parameters))  # type: ignore[arg-type]
         return frozenset(map(id, self.in_groups()))
@@ -374,11 +374,11 @@ class OpacusTraining:
 
     @property
     def size(self) -> int:
-        """Weights that are trained."""
+        """The weights that are trained."""
         return sum(p.numel() for p in self.parameters())
 
     def parameters(self) -> list[nn.Parameter]:
-        """Those that are trained, in the optimizer's order."""
+        """The weights that are trained, in the optimizer's order."""
         weights: list[nn.Parameter] = self.optimizer.params
         return weights
 
@@ -387,7 +387,7 @@ class OpacusTraining:
         return [p for group in self.optimizer.param_groups for p in group["params"]]
 
     def may_move(self) -> list[nn.Parameter]:
-        """What the coming step may change: also frozen weights whose gradient stays zero.
+        """The weights that the coming step may change: also frozen ones whose gradient stays zero.
 
         Momentum and weight decay go on moving those.
         """
@@ -411,13 +411,13 @@ class OpacusTraining:
             yield p.grad.view(-1)
 
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return self.parameters()[0].device
 
 
 @lru_cache(maxsize=64)
 def _rounding_in(kinds: frozenset[torch.dtype]) -> float:
-    """How far a clipped norm can exceed C in the coarsest of some precisions, as a factor."""
+    """The factor by which a clipped norm can exceed C in the coarsest of some precisions."""
     coarsest = max(torch.finfo(kind).eps for kind in kinds)
     return 1.0 if coarsest <= FINE else 1.0 + 4.0 * coarsest
 
@@ -432,11 +432,11 @@ def is_opacus_own(method: Any) -> bool:
 
 
 def own_criterion(criterion: Any) -> Any:
-    """The user's, without the loss that ghost mode wraps around it."""
+    """The user's criterion, without the loss that ghost mode wraps around it."""
     wrapped = isinstance(criterion, DPLossFastGradientClipping)
     return criterion.criterion if wrapped else criterion
 
 
 def _release() -> tuple[int, ...]:
-    """The release of Opacus, as far as it is numbers."""
+    """The release of Opacus as numbers."""
     return tuple(int(part) for part in str(opacus.__version__).split(".")[:2])

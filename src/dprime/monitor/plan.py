@@ -36,7 +36,7 @@ class Plan:
         return self.epochs is not None or self.steps is not None
 
     def end(self, batches: int, in_epoch: int) -> int | None:
-        """The step it ends with, for a number of batches in a step and in an epoch."""
+        """The last step, for this many batches in a step and in an epoch."""
         if self.epochs is None:
             return self.steps
         return max(1, math.ceil(self.epochs * in_epoch / batches * (1 - 1e-12)))

@@ -83,7 +83,7 @@ class OptimizerProbe:
         self._hooks = Hooks()
 
     def watch(self) -> None:
-        """Put everything on."""
+        """Put all hooks on."""
         optimizer, hooks = self.training.optimizer, self._hooks
         hooks.mark(optimizer, self._detach)
         hooks.mark(self.training.privacy_engine, self._detach)
@@ -122,7 +122,7 @@ class OptimizerProbe:
             _told(watcher, watcher.start, self.training)
 
     def release(self) -> None:
-        """Take everything off."""
+        """Take all hooks off."""
         self._forget_applied()
         self._hooks.remove()
 
@@ -342,7 +342,7 @@ class OptimizerProbe:
         return self._unsettled or self.reader.contents.as_left()
 
     def _settle_late(self) -> None:
-        """Where no hook said that the optimizer's step is over, it is over by now."""
+        """End the optimizer's step where no hook said that it is over."""
         self._depth, self._applying = 0, []
         if self._unsettled:
             self._unsettled = False
@@ -368,7 +368,7 @@ class OptimizerProbe:
             self._before[id(optimizer)] = [(p, p._version) for p in shared]
 
     def _shared(self, optimizer: Optimizer) -> list[Tensor]:
-        """What an optimizer may change of the model and the criterion."""
+        """The tensors of model and criterion that an optimizer may change."""
         own = {id(p) for root in self.training.roots for p in root.parameters()}
         theirs = [p for group in optimizer.param_groups for p in group["params"]]
         return [p for p in theirs if id(p) in own]
@@ -386,7 +386,7 @@ class OptimizerProbe:
         )
 
     def _stepped(self, optimizer: Optimizer) -> None:
-        """An optimizer has stepped."""
+        """Tell the monitor that an optimizer has stepped."""
         if id(optimizer) in self._nested:
             self._nested.remove(id(optimizer))
             if not self._have_noise(self._shared(optimizer)):  # a closure computed others
@@ -404,7 +404,7 @@ def transforming() -> bool:
 
 
 def _told(watcher: Watcher, moment: Callable[..., None], *arguments: Any) -> None:
-    """Call a watcher; what it raises says where it comes from."""
+    """Call a watcher; an error that it raises says which watcher it was."""
     try:
         moment(*arguments)
     except Exception as error:

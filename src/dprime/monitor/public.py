@@ -1,4 +1,4 @@
-"""What a training may owe to the number of records, stated as public constants."""
+"""Public constants in place of settings that may depend on the number of records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class PublicConstants:
     """Rate, divisor and number of steps of a training, chosen without counting the records.
 
     Opacus computes all three from the number of records, so that one record more can change them:
-    whoever sees the model or counts the steps then tells the sizes apart. So by default a monitor
+    the model or the number of steps then tells the sizes apart. So by default a monitor
     certifies a record that is zeroed out, with the number of records public. With these constants
     it certifies a record that is added or removed, and checks them at every step.
 

@@ -24,17 +24,17 @@ from dprime.monitor.rows import Rows
 from dprime.monitor.sampling import Found, Pass
 
 SUM_TOLERANCE = 1e-3
-"""Share of its bound by which rounding may lengthen a sum."""
+"""The share of its bound by which rounding may lengthen a sum."""
 
 DRAWN = {
     "elsewhere": Problem.ELSEWHERE,
     "more": Problem.MULTIPLIED,
     "skipped": Problem.SKIPPED,
 }
-"""What is odd about the batches of a step, as a reason."""
+"""The reason for each oddity in the batches of a step."""
 
 CHANGED = {"weights": Problem.MOVED, "buffers": Problem.BUFFERS}
-"""What something else than a private step changed, as a reason."""
+"""The reason for each change that no private step made."""
 
 
 class StepSeen(NamedTuple):
@@ -60,7 +60,7 @@ class StepReader:
     ) -> None:
         self.training = training
         self.adjacency = adjacency
-        self._rests_on: set[str] = set()  # conditions of all steps until now
+        self._rests_on: dict[str, None] = {}  # conditions of all steps until now
         self.contents = Contents(training.roots, training.may_move)
         self._public = public
         self._partial = isinstance(own_criterion(training.criterion), partial)
@@ -89,7 +89,7 @@ class StepReader:
         self._begin()
 
     def _begin(self) -> None:
-        """Nothing is known of the next step yet."""
+        """Forget the step before; nothing is known of the next one yet."""
         self._clipped_to = 0.0
         self._noises: tuple[float, float] | None = None
         self._parts: list[int] = []
@@ -103,7 +103,7 @@ class StepReader:
         sampling = self.training.sampling
         for given in inputs:
             if getattr(given, "grad_fn", None) is not None:
-                self._rests_on.add(checks.ENCODED)
+                self._rests_on[checks.ENCODED] = None
         if sampling.kind == "shuffle":
             passes = sampling.passes
             if passes != self._latest:  # another pass gives every record again
@@ -239,9 +239,9 @@ class StepReader:
         step()
         self._settings = after = self.training.settings
         if before[0] != after[0]:
-            self._rests_on.add(checks.NOISE_SCHEDULED)
+            self._rests_on[checks.NOISE_SCHEDULED] = None
         if before[1] != after[1]:
-            self._rests_on.add(checks.SCHEDULED)
+            self._rests_on[checks.SCHEDULED] = None
 
     def _compare_settings(self) -> Settings:
         """The settings as they are now; it is noted if they were changed by hand."""
@@ -274,7 +274,7 @@ class StepReader:
         self._noises = stated, stated if norm == reach else stated * norm / reach
 
     def read(self) -> StepSeen:
-        """The step that was just made."""
+        """What was seen of the step that was just made."""
         sampling = self.training.sampling
         if sampling.kind == "unknown":
             batches, found = self.training.accumulated, ""
@@ -303,13 +303,13 @@ class StepReader:
             (self.training.records or 1) if sampling.left_out else 0,
         )
         if found == "fewer" and not step.problem:
-            self._rests_on.add(checks.FEWER)
+            self._rests_on[checks.FEWER] = None
         self._look_at_passes(step)
         self._begin()
         return StepSeen(step, sampling.used, tuple(self._rests_on))
 
     def outside(self) -> StepRecord:
-        """Another optimizer has stepped: what stands in the ledger for it."""
+        """The record that stands for a step of another optimizer."""
         sampling = self.training.sampling
         return StepRecord(
             0.0, sampling.rate, sampling.kind, pass_index=self.pass_index, problem=Problem.OUTSIDE
@@ -349,13 +349,13 @@ class StepReader:
         """Find conditions in how the batches of the step, and of those before, were drawn."""
         sampling = self.training.sampling
         if step.left_out and step.sampling == "poisson":
-            self._rests_on.add(checks.LEFT_OUT)
+            self._rests_on[checks.LEFT_OUT] = None
         if len(sampling.left_open) > 1:
-            self._rests_on.add(checks.LEFT_OPEN)
+            self._rests_on[checks.LEFT_OPEN] = None
         if sampling.unused - {0, 1} or len(sampling.unused) > 1:
-            self._rests_on.add(checks.CHOSEN)
+            self._rests_on[checks.CHOSEN] = None
         if sampling.reorderable and not step.problem:
-            self._rests_on.add(checks.ORDERED)
+            self._rests_on[checks.ORDERED] = None
 
     def _look_at_training(self) -> None:
         """Find reasons in what the training is made of now."""

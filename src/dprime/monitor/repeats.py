@@ -23,7 +23,7 @@ ENOUGH_BITS = 40.0
 """Batches that tell less than this may come again by chance."""
 
 BITS_OF_ROWS = (4.0, 24.0)
-"""What a step is taken to tell by chance and at most, where a call has rows of the step before.
+"""Bits that rows of the step before are taken to tell: by chance, and at most.
 
 So much is taken off at each step that by chance no sum grows large.
 """
@@ -115,7 +115,7 @@ class Repeats:
         return places
 
     def forget(self) -> None:
-        """What comes again from here on is no repetition."""
+        """Forget all batches: those that come again from here on are no repetition."""
         self._before, self._last = {}, []
 
     def step(self, parts: list[int]) -> bool:
@@ -159,7 +159,7 @@ class Repeats:
         """How much a batch tells: by its records' variety, and by how many such batches there are.
 
         The least of the entropy of the records, of what their kinds tell where records are sorted,
-        and of log2 of the ways to draw so many of all records.
+        and of log2 of the number of ways to draw such a batch.
         """
         counts = np.unique(values, axis=0, return_counts=True)[1]
         entropy = -float(counts @ np.log2(counts / len(values)))
@@ -201,7 +201,7 @@ class Generators:
 
 
 def _default(device: torch.device) -> torch.Generator:
-    """PyTorch's own for a device."""
+    """PyTorch's own generator for a device."""
     if device.type == "cuda":
         return torch.cuda.default_generators[device.index or 0]
     return torch.default_generator

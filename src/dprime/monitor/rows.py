@@ -24,11 +24,11 @@ LEAST = 4
 """Rows that do not come again by chance."""
 
 DIFFERENT = 3
-"""Numbers of records, among those that were drawn for them, that it takes besides."""
+"""The least number of different record counts among those steps."""
 
 
 class Rows:
-    """What the model and its layers were called with since the last step.
+    """The inputs of the model and its layers since the last step.
 
     Args:
         training: the one that is read.
@@ -55,7 +55,7 @@ class Rows:
         self._answered: list[int | None] = []  # and in what the model gave for them
 
     def begin(self) -> None:
-        """Another step begins."""
+        """Begin another step."""
         self._calls, self._answered = [], []
 
     def called(self, records: Tensor | None) -> None:
@@ -68,7 +68,7 @@ class Rows:
                 self._given = {}
 
     def answered(self, output: Any) -> None:
-        """The model gave this for them."""
+        """The model gave this output for them."""
         self._answered.append(_length(output))
 
     def layer_called(self, layer: Any, inputs: tuple[Any, ...]) -> None:

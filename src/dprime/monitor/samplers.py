@@ -29,7 +29,7 @@ POISSON = (UniformWithReplacementSampler, DistributedUniformWithReplacementSampl
 
 
 def batch_sampler(data_loader: Any) -> Any:
-    """The one that draws whole batches, under those that only split them."""
+    """The sampler that draws whole batches, under those that only split them."""
     sampler = getattr(data_loader, "batch_sampler", None)
     while isinstance(sampler, BatchSplittingSampler):
         sampler = sampler.sampler

@@ -121,11 +121,11 @@ class Sampling:
         # A data set may have places without a record, which its batches skip.
         dataset = getattr(data_loader, "dataset", None)
         self._dataset, self._indices = dataset, indices_behind(dataset) + drawn_from(self._sampler)
-        self._filled = getattr(dataset, "filled", None)
+        self._present = getattr(dataset, "present", None)
 
     @property
     def generator(self) -> Any:
-        """That of the batches; None for PyTorch's own, which the system seeds."""
+        """The generator of the batches; None for PyTorch's own, which the system seeds."""
         return getattr(self._sampler, "generator", None)
 
     @property
@@ -185,7 +185,7 @@ class Sampling:
         return batches, found
 
     def _taken(self, parts: Sequence[int]) -> tuple[int, Found]:
-        """The same; batches that are used or passed over are forgotten."""
+        """Match a step to its batches; those that are used or passed over are forgotten."""
         if not self.waiting:
             return 1, "elsewhere"
         if len(self.waiting) == len(parts) == 1 and self.waiting[0].records == parts[0]:
@@ -385,7 +385,7 @@ class Sampling:
                     self.latest = this
                     if self.kind == "shuffle":
                         self._see_twice(batch, seen)
-                    self._drawn(len(self._filled(batch) if self._filled else batch), this)
+                    self._drawn(len(self._present(batch) if self._present else batch), this)
                     yield batch
                 this.ended = True
             except GeneratorExit:
@@ -400,7 +400,7 @@ class Sampling:
 
 
 def _nobody(_: bool) -> None:
-    """Is told of loops where nobody wants to know."""
+    """The listener to loops where there is none."""
 
 
 def matched(parts: Sequence[int], pending: Sequence[int]) -> tuple[int, int] | None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dprime import validate
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 """The version of what `Monitor.state_dict` returns."""
+
+
+def refuse_version(name: str, saved: Mapping[str, Any]) -> None:
+    """Refuse a state of another version, in which a cost may have another name."""
+    if (found := saved.get("version")) != STATE_VERSION:
+        remedy = "read it with the release of dprime that saved it"
+        wanted = f"a monitor's state of version {STATE_VERSION}"
+        raise validate.invalid_input(name, f"of version {found}", wanted, remedy)
 
 
 def refuse_other(saved: dict[str, Any], own: dict[str, Any]) -> None:
@@ -15,9 +24,7 @@ def refuse_other(saved: dict[str, Any], own: dict[str, Any]) -> None:
     if "ledger" not in saved or "version" not in saved:
         remedy = "give what the monitor's state_dict() returned"
         raise validate.invalid_input("state", "another one", "a monitor's", remedy)
-    if saved["version"] != STATE_VERSION:
-        remedy = "load it with the release of dprime that saved it"
-        raise validate.invalid_value("version", saved["version"], str(STATE_VERSION), remedy)
+    refuse_version("version", saved)
     if saved["adjacency"] == "add-remove" and own["adjacency"] == "zero-out":
         saved = {**saved, "adjacency": "zero-out"}  # the same steps, of which less is claimed
     for name in ("sampling", "sample_rate", "adjacency", "public"):
@@ -26,14 +33,14 @@ def refuse_other(saved: dict[str, Any], own: dict[str, Any]) -> None:
             raise validate.invalid_value(
                 f"the checkpoint's {name}", saved.get(name), str(own[name]), remedy
             )
-    if saved.get("besides", []) != own["besides"]:
-        remedy = "attach with the same mechanisms in besides, because their cost goes on counting"
+    if saved["other_mechanisms"] != own["other_mechanisms"]:
+        remedy = "attach with the same other_mechanisms, because their cost goes on counting"
         described, wanted = (
-            ", ".join(str(each["name"]) for each in state.get("besides", [])) or "none"
+            ", ".join(str(each["name"]) for each in state["other_mechanisms"]) or "none"
             for state in (saved, own)
         )
         wanted = "as in the training that goes on: " + wanted
-        raise validate.invalid_input("the checkpoint's besides", described, wanted, remedy)
+        raise validate.invalid_input("the checkpoint's other_mechanisms", described, wanted, remedy)
     names, ours = ([name for name, _ in state["watchers"]] for state in (saved, own))
     if names != ours:
         remedy = "attach the same watchers in the same order"

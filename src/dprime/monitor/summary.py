@@ -1,4 +1,4 @@
-"""What a monitor says, in plain text."""
+"""The lines and the report of a monitor, in plain text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _reached(number: int, planned: float | None) -> str:
 def line(
     where: str, spent: MetricValue, forecast: MetricValue | None, mechanism: Mechanism | None
 ) -> str:
-    """One sentence."""
+    """The line of an epoch, one sentence."""
     if isinstance(mechanism, NoGuarantee):
         return f"{where}: not private, {mechanism.reason}."
     end = "" if forecast is None else f", {forecast.bounded()} at the planned end"
@@ -61,7 +61,7 @@ def report(
     *,
     ideal_noise: bool = False,
 ) -> str:
-    """The table, the warnings, and what the watchers found."""
+    """The report: table, warnings, and findings of the watchers."""
     lines = [f"Privacy of this training ({where})", *described(mechanism, adjacency), ""]
     lines += [*_table(spent, forecast), *rests_on(mechanism, adjacency, ideal_noise)]
     listed = list(warnings)
@@ -73,7 +73,7 @@ def report(
 
 
 def rests_on(mechanism: Mechanism | None, adjacency: str, ideal_noise: bool) -> list[str]:
-    """What is certified; what was seen, what was not, and what the noise is."""
+    """What is certified, and notes on the steps that were seen or not, and on the noise."""
     if isinstance(mechanism, NoGuarantee):
         return [f"Not private: {mechanism.reason}."]
     if mechanism is None:

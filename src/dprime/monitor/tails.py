@@ -51,12 +51,12 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(200)
 """Points and weights of the integral for g."""
 
 SLACK = 1.0 + 1e-6
-"""Covers the error of the integral, which is below 1e-7 of its value."""
+"""A factor that covers the error of the integral, which is below 1e-7 of its value."""
 
 
 @dataclass(frozen=True)
 class NoiseTails(GivesAway):
-    """What the missing tails of the noise reveal: everything, with a small probability.
+    """The cost of the missing tails of the noise: everything, with a small probability.
 
     Attributes:
         ends_at: the largest radius of a pair of normal numbers, in standard deviations.
@@ -74,7 +74,7 @@ class NoiseTails(GivesAway):
     phases: tuple[tuple[float, float, int, int], ...]
 
     def probability(self, adjacency: str, group_size: int = 1) -> float:
-        """By the formula above."""
+        """The probability by the formula above."""
         moves = group_size * (2 if adjacency == "replace" else 1)
         total = 0.0
         for noise, drawn, steps, most in self.phases:
@@ -111,7 +111,7 @@ def _one_pair(shift: float, ends_at: float) -> float:
 
 
 def _end_of(parameter: Any) -> float:
-    """Where the normal numbers end that PyTorch makes for a weight."""
+    """The largest normal number that PyTorch can make for a weight."""
     import torch  # noqa: PLC0415  a saved monitor is read without it
 
     if parameter.element_size() == 8:
@@ -120,7 +120,7 @@ def _end_of(parameter: Any) -> float:
 
 
 def tails_of(entries: Iterable[tuple[StepRecord, int]], ends: NoiseEnds) -> NoiseTails | None:
-    """Those of steps that a guarantee covers; None where there are none.
+    """The tails of the steps that a guarantee covers; None where there are none.
 
     Poisson batches that are added up can have a record several times, so it is moved as many times
     as far. In a pass over shuffled batches a record is in one step, at worst in that with the least
@@ -147,7 +147,7 @@ def tails_of(entries: Iterable[tuple[StepRecord, int]], ends: NoiseEnds) -> Nois
 
 
 def without_tails(mechanism: Mechanism | None) -> Mechanism | None:
-    """The same as if the noise were ideal, which is what a test of the training is about."""
+    """The mechanism with ideal noise, which is what a test of the training is about."""
     if not isinstance(mechanism, Composition):
         return mechanism
     parts = [part for part in mechanism.mechanisms if not isinstance(part, NoiseTails)]
@@ -155,7 +155,7 @@ def without_tails(mechanism: Mechanism | None) -> Mechanism | None:
 
 
 def with_tails(mechanism: Mechanism | None, ledger: Ledger, ends: NoiseEnds) -> Mechanism | None:
-    """What was run, with the tails of its noise; as it is where no guarantee covers it anyway."""
+    """A mechanism with the tails of its noise; unchanged where no guarantee covers it anyway."""
     tails = tails_of(ledger.entries, ends)
     if mechanism is None or tails is None or isinstance(mechanism, NoGuarantee):
         return mechanism
@@ -165,7 +165,7 @@ def with_tails(mechanism: Mechanism | None, ledger: Ledger, ends: NoiseEnds) -> 
 
 @dataclass(frozen=True)
 class NoiseEnds:
-    """Where the noise of a training ends.
+    """The end of the noise of a training: no number lies beyond it.
 
     Attributes:
         at: R; None for noise whose tails are not counted (Opacus' secure mode).
@@ -179,7 +179,7 @@ class NoiseEnds:
 
     @classmethod
     def of(cls, privacy_engine: Any, optimizer: Any, ideal: bool = False) -> NoiseEnds:
-        """Those of an optimizer of Opacus.
+        """The ends of the noise that an optimizer of Opacus draws.
 
         Secure mode adds up four draws. It is believed where the generator is the one that the
         engine made for it.
@@ -193,20 +193,20 @@ class NoiseEnds:
         return cls(min(map(_end_of, parameters)), weights, ideal)
 
     def for_weights(self, trained: int) -> NoiseEnds:
-        """The same where more weights were trained later."""
+        """The ends where more weights were trained later."""
         return replace(self, weights=max(self.weights, trained + 1))
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> NoiseEnds:
-        """Those that were saved."""
+        """The ends whose `state_dict` this is."""
         at = state["at"]
         at = None if at is None else validate.positive("at", at)
         ideal = state.get("ideal", False) is True
         return cls(at, validate.whole("weights", state["weights"]), ideal)
 
-    def worst(self, saved: Mapping[str, Any] | None) -> NoiseEnds:
-        """That of two parts of a training; a state without it is one of float32."""
-        before = NoiseEnds.from_state(saved) if saved else NoiseEnds(FLOAT32_END, self.weights)
+    def worst(self, saved: Mapping[str, Any]) -> NoiseEnds:
+        """The ends that hold for this part of a training and for one that was saved."""
+        before = NoiseEnds.from_state(saved)
         known = [at for at in (self.at, before.at) if at is not None]
         weights = max(self.weights, before.weights)
         return NoiseEnds(min(known, default=None), weights, self.ideal or before.ideal)

@@ -25,10 +25,10 @@ FILE = "dprime-monitor.pt"
 """The monitor's state and the accountant's, in the folder of a checkpoint."""
 
 MARK = "dprime-monitor"
-"""Where the Trainer's own state has the number of the training."""
+"""The key of the training's number in the Trainer's own state."""
 
 TRAINING = "training"
-"""Where both states have it: a random number that other trainings do not have."""
+"""The key, in both states, of a random number that no other training has."""
 
 STATE_FILE = "trainer_state.json"
 """The Trainer's own state, in the folder of a checkpoint."""
@@ -110,20 +110,20 @@ class TrainerMonitor(TrainerCallback):
 
 
 def _number(state: TrainerState) -> str | None:
-    """That of the training whose state it is."""
+    """The number of the training that has this state."""
     found: str | None = _marks(state).get(MARK, {}).get("attributes", {}).get(TRAINING)
     return found
 
 
 def _marks(state: TrainerState) -> dict[str, Any]:
-    """What callbacks keep in the Trainer's state: a list only until it is made."""
+    """The entries of callbacks in the Trainer's state: a list only until it is made."""
     marks: Any = state.stateful_callbacks
     found: dict[str, Any] = marks
     return found
 
 
 def _folders(args: TrainingArguments, state: TrainerState) -> Iterator[Path]:
-    """Where the checkpoint of this step may be."""
+    """The folders where the checkpoint of this step may be."""
     resumed = getattr(args, "resume_from_checkpoint", None)
     if isinstance(resumed, str | os.PathLike):
         yield Path(resumed)

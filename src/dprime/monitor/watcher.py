@@ -1,4 +1,4 @@
-"""What sees every step of a training that is monitored."""
+"""Watchers: objects that see every step of a monitored training."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Watcher:
     needs_batches: ClassVar[bool] = False
 
     def start(self, training: OpacusTraining) -> None:
-        """The training was attached to."""
+        """Called when the monitor is attached."""
 
     def batch(self, records: Tensor, targets: Tensor) -> None:
-        """Records and labels that the next step is made of."""
+        """Called with the records and labels of the next step."""
 
     def clipped(self, training: OpacusTraining) -> None:
         """The clipped sum of the batch is in `p.summed_grad`, and no watcher has added to it."""
@@ -41,12 +41,12 @@ class Watcher:
         """The noisy sum is in `p.grad`, not yet divided by the batch size; weights as before."""
 
     def report(self) -> str:
-        """What it found, in lines for the monitor's report; empty for nothing."""
+        """The findings, in lines for the monitor's report; empty for none."""
         return ""
 
     def state_dict(self) -> dict[str, Any]:
-        """What must be saved with a checkpoint: plain values and tensors."""
+        """The state to save with a checkpoint: plain values and tensors."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what was saved."""
+        """Go on from a saved state."""

@@ -204,7 +204,7 @@ class Run:
 
     @property
     def seed(self) -> int:
-        """The seed of the whole run: whoever knows it knows the noise of every trial.
+        """The seed of the whole run, which tells the noise of every trial.
 
         That does no harm in an audit; never use it for a model that is released.
         """

@@ -13,7 +13,7 @@ DIGITS = 3
 """Significant digits in a title."""
 
 READ_ALOUD = 9
-"""So many points of a series are in the text alternative."""
+"""The number of points of a series in its text alternative."""
 
 PLAIN_EXPONENTS = range(-7, 7)
 """Powers of ten that are written out."""

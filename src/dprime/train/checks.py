@@ -177,7 +177,7 @@ def _check_labels(outputs: Tensor, y: Tensor, loss: str | Loss) -> None:
     classes = outputs.shape[-1] if loss == "cross-entropy" else 1
     if outputs.dim() != 2 or outputs.shape[1] != classes:
         wanted = f"of shape (records, {'classes' if loss == 'cross-entropy' else 1}) for {loss}"
-        remedy = "end the model with so many outputs"
+        remedy = "end the model with this number of outputs"
         raise invalid_input("the model's output", _shape(outputs), wanted, remedy)
     if loss == "cross-entropy":
         if y.is_floating_point():

@@ -75,8 +75,8 @@ def train(
     The data are a data set, two worlds that differ in one record, or a pool of which each trial has
     its own part. By default there is one trial, or one for each part.
 
-    The seed gives every random number of the experiment; None draws one of 256 random bits. Whoever
-    knows it knows the noise: for a model that you release, leave it out. The result keeps it in
+    The seed gives every random number of the experiment; None draws one of 256 random bits. The
+    seed tells the noise: for a model that you release, leave it out. The result keeps it in
     `seed` and prints it nowhere.
 
     Trials train in `world` "in", "out", "alternate" (even trials in), or "random" (a coin from the

@@ -28,7 +28,7 @@ ROOM, GPU_ROOM = 16 << 20, 1 << 30  # bytes made at once, in a cache or on a GPU
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Many trained models; whoever has the seed too can tell which records were used."""
+    """Many trained models; with the seed they tell which records were used."""
 
     network: Network = field(repr=False)
     data: TrainingData = field(repr=False)

@@ -104,7 +104,7 @@ def _accuracy(context: StepContext, dataset: Dataset) -> Numbers:
 class AccuracyEvery(Observer):
     """The accuracy on held-out records [trial, measurement], at regular steps and at the end.
 
-    Whoever picks the best of these for each trial has looked at the held-out records.
+    To pick the best of these for each trial is to look at the held-out records.
     """
 
     after: tuple[int, ...] = ()  # the number of steps after which each measurement is made

@@ -39,7 +39,7 @@ ASSUMPTION = "The scores are Gaussian in both worlds, with one variance."
 
 OBJECTION_LEVEL = 0.05  # how often Gaussian scores are objected to
 FEWEST_DISTINCT = 0.9  # least share of different scores; rounding to float32 leaves more
-FEWEST_TRIALS = 8  # from so many on the normality test's p-value is known
+FEWEST_TRIALS = 8  # from this number on the normality test's p-value is known
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(128)
 REACH = 9.0  # Phi of its negative, 1e-19, counts as 0
 

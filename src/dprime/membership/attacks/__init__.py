@@ -23,7 +23,7 @@ ATTACKS: dict[str, MembershipAttack] = {
         Baseline(),
     )
 }
-"""By name, with their usual options."""
+"""The attacks by name, with their usual options."""
 
 
 def attack_named(name: str) -> MembershipAttack:

@@ -1,4 +1,4 @@
-"""What an attack sees, and what it answers: a score for each record, higher for members."""
+"""The evidence that an attack sees, and its answer: a score for each record."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Missing = Literal["error", "nan"]
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """All that an attacker has, from the target on the attacked records [record].
+    """The evidence of an attacker, from the target on the attacked records [record].
 
     Shadow models are asked about the same records [model, record], which `members` were trained on
     or not, and all about a population that no model was trained on [(model,) record'].
@@ -102,7 +102,7 @@ class MembershipAttack(Checked, ABC):
         return np.where(scorable, found, np.nan)
 
     def scorable(self, member_mask: Bools) -> Bools:
-        """Which records have enough shadow models for a score; refused where one has not."""
+        """The records with enough shadow models for a score; refused where one has too few."""
         inside, outside = self._models()
         short_inside = member_mask.sum(axis=0) < inside
         short_outside = (~member_mask).sum(axis=0) < outside
@@ -120,7 +120,7 @@ class MembershipAttack(Checked, ABC):
         return ~short
 
     def _models(self) -> tuple[int, int]:
-        """How many shadow models with and without a record its score needs."""
+        """The numbers of shadow models, with and without a record, that its score needs."""
         return 0, 0
 
     @abstractmethod

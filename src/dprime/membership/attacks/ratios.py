@@ -30,7 +30,7 @@ from dprime.parameters import one_of, parameter
 Variance = Literal["per-record", "fixed"]
 
 LEAST_DEVIATION = 1e-6
-"""Deviations of φ below this count as this: models compute in float32, so that is rounding."""
+"""The least deviation of φ: models compute in float32, so smaller ones are rounding."""
 
 
 @final
@@ -57,7 +57,7 @@ class LiRA(MembershipAttack):
     variance: Variance = parameter("per-record", one_of("per-record", "fixed"))
 
     def _models(self) -> tuple[int, int]:
-        """On each side that is used; a variance of the record's own needs two."""
+        """The models that each side needs: two for a variance of each record's own."""
         least = 2 if self.variance == "per-record" else 1
         return least if self.online else 0, least
 

@@ -50,7 +50,7 @@ class Ray(Backend):
         try:
             gpus = self.device == "auto" and ray.cluster_resources().get("GPU", 0) >= 1
             on_gpu = self.device == "cuda" or gpus
-            player = ray.remote(num_cpus=1, num_gpus=int(on_gpu), max_retries=0)(_play)
+            player = ray.remote(num_cpus=1, num_gpus=int(on_gpu), max_retries=0, max_calls=0)(_play)
             options = [ray.put(work)], on_gpu, dprime.__version__, self.time_limit
             while waiting or running:
                 workers = int(ray.cluster_resources().get("GPU" if on_gpu else "CPU", 0))

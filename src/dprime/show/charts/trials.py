@@ -25,7 +25,7 @@ SPREAD = (0.05, 0.5, 0.95)
 """Which shares of the trials lie below the lower end, the middle and the upper end of a range."""
 
 MOST_STEPS = 120
-"""So many steps are drawn; of a longer training an even choice with the first and the last."""
+"""The most steps that are drawn: an even choice of them, with the first and the last."""
 
 BINS = 30
 
