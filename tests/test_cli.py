@@ -1,6 +1,7 @@
 """The command line as a whole, and the light commands: risk, choose, consequences, demo."""
 
 import inspect
+import json
 import math
 import re
 import subprocess
@@ -9,12 +10,14 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.main import get_command
 
 import dprime
 from commands import refused
+from dprime import text
 from dprime.attack import ADVERSARIES
 from dprime.cli import app
 from dprime.cli.commands import COMMANDS, imported
@@ -127,6 +130,78 @@ def test_risk_passes_every_question_on(call):
     }
 
 
+STATED = {
+    "--epsilon 3 --delta 1e-6": dprime.EpsilonDelta(3.0, 1e-6),
+    "--epsilon 3": dprime.EpsilonDelta(3.0, 1e-5),
+    "--epsilon 3 --delta 0 --adjacency replace": dprime.EpsilonDelta(3.0, adjacency="replace"),
+    "--rho 0.5": dprime.ZCDP(0.5),
+    "--mu 0.5": dprime.GDP(0.5),
+}
+
+
+@pytest.mark.parametrize("words", STATED)
+def test_a_guarantee_takes_the_place_of_a_training(call, words):
+    """Its numbers are those of every mechanism that has it, which is said."""
+    shown, curve = call("risk", *words.split(), "--json").json, STATED[words].curve()
+    assert shown["mechanism"] == STATED[words].to_dict()
+    assert shown["metrics"]["advantage"] == {"value": curve.advantage(), "kind": "certified"}
+    found = shown["metrics"]["epsilon"]
+    assert found["value"] == curve.epsilon(found["delta"])
+    assert shown["notes"] == [text.STATED_ONLY]
+    assert text.STATED_ONLY in call("risk", *words.split()).words
+
+
+SIZES = "risk --noise-multiplier 1.1 --batch-size 256 --dataset-size 60000 --epochs 60"
+
+
+def test_sizes_take_the_place_of_a_rate(call):
+    """The size is public then, so that a record is zeroed out unless it is said to be constant."""
+    training = dprime.DPSGD(1.1, 256 / 60_000, 14_063, public_size=True)
+    shown = call(SIZES, "--json").json
+    assert (shown["mechanism"], shown["adjacency"]) == (training.to_dict(), "zero-out")
+    assert shown["metrics"]["tpr"]["value"] == training.curve().tpr(0.01)
+    constant = call(SIZES, "--adjacency", "add-remove", "--json").json
+    assert "public_size" not in constant["mechanism"]
+    chosen = call(SIZES.replace("risk --noise-multiplier 1.1", "choose --epsilon 3"), "--json").json
+    again = dprime.DPSGD(chosen["chosen"]["value"], 256 / 60_000, 14_063, public_size=True)
+    assert again.to_dict() == chosen["mechanism"]
+    assert chosen["metrics"]["epsilon"]["value"] == again.curve().epsilon(1e-5) <= 3.0
+
+
+HISTORY = [[1.1, 0.01, 500], [1.5, 0.01, 500]]
+FILES = {
+    "history.json": HISTORY,
+    "accountant.json": {"history": HISTORY, "mechanism": "prv"},
+    "training.pt": {"accountant": {"history": HISTORY, "mechanism": "rdp"}, "net": {}},
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_risk_of_a_saved_training(call, name):
+    """An accountant's history, for a record zeroed out; a file is not told what it says itself."""
+    path = Path(name)
+    torch.save(FILES[name], path) if path.suffix == ".pt" else path.write_text(
+        json.dumps(FILES[name])
+    )
+    shown, training = call("risk", name, "--json").json, dprime.from_opacus_history(HISTORY)
+    assert (shown["mechanism"], shown["adjacency"]) == (training.to_dict(), "zero-out")
+    assert shown["metrics"]["advantage"]["value"] == training.curve().advantage()
+    assert shown["notes"][0].startswith(f"{name}: ")
+    ended = call("risk", name, "--max-prior", "0.1", "--adjacency", "replace", "--delta", "1e-6")
+    assert (ended.code, ended.err) == (0, f"Reading {name} …\n")
+    for words in ("--steps 3", "--epsilon 3", "--adjacency add-remove"):
+        asked = call("risk", name, *words.split(), "--json")
+        refused(asked, f"{words.split()[0]} must be ")
+
+
+def test_a_saved_training_without_a_guarantee_is_refused(call):
+    Path("run.json").write_text('{"noise_multiplier": 0, "sample_rate": 0.1, "steps": 3}')
+    refused(
+        call("risk run.json --json"), "must be a saved training with a guarantee, but it is none"
+    )
+    refused(call("risk", BAD, "--json"), "but it is a script: see dprime check")
+
+
 def test_estimates_are_marked(call):
     setting = "risk --noise-multiplier 0.7 --sample-rate 0.001 --steps 10000 --estimates"
     _, out, err = call(setting, "--adjacency", "replace")
@@ -217,11 +292,11 @@ SHOWN = {
         "no test of membership. What it reaches is compared with the claim of one record",
     ),
     "audit --help": (f"{', '.join([*ADVERSARIES][:-1])} or {[*ADVERSARIES][-1]} [malic",),
-    "frontier --precision 0.6 --pool-size 200 --batch 20 --epochs 1 "
+    "frontier --precision 0.6 --pool-size 200 --batch-size 20 --epochs 1 "
     "--sampling-probabilities 0.2,0.59 --plan-only": (
         "Precision at most 0.6, for attackers with a TPR of 0.01 or more", "Noise by theorem",
     ),
-    "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch 20 --epsilon 3 "
+    "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch-size 20 --epsilon 3 "
     "--attacks lira,attack-p": (
         "Attack P", "At most (certified)", "Surest 10 %", "the claim is not refuted",
     ),

@@ -23,14 +23,14 @@ from dprime.runs.run import Run
 # frontier ----------------------------------------------------------------------------------------
 
 SMALL = (
-    "frontier --precision 0.6 --pool-size 200 --batch 20 --epochs 1 "
+    "frontier --precision 0.6 --pool-size 200 --batch-size 20 --epochs 1 "
     "--sampling-probabilities 0.2,0.59 --seed 1"
 )
 TRAINED = f"{SMALL} --repetitions 2"
 
 
 def test_a_plan_of_the_usual_shares_with_steps(call):
-    words = "frontier --precision 1/2 --batch 100 --steps 40 --min-tpr 0.05 --delta 1e-6"
+    words = "frontier --precision 1/2 --batch-size 100 --steps 40 --min-tpr 0.05 --delta 1e-6"
     size = len(load("digits").train)
     made = plan(0.5, pool_size=size, batch_size=100, steps=40, min_tpr=0.05, delta=1e-6)
     assert call(f"{words} --plan-only --json").json == to_json(made)
@@ -92,8 +92,8 @@ def test_an_interrupted_frontier_is_gone_on_with(call, monkeypatch):
 # infer -------------------------------------------------------------------------------------------
 
 INFER = (
-    "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch 20 --attacks lira,attack-p "
-    "--epsilon 3"
+    "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch-size 20 "
+    "--attacks lira,attack-p --epsilon 3"
 )
 PRIVATE = f"{INFER} --sampling-probabilities 0.3,0.7 --run"
 
@@ -145,7 +145,7 @@ OPEN = INFER.removesuffix(" --epsilon 3")
 def test_a_run_that_was_begun_in_python(call):
     """It is listed and reported; the command that describes it goes on with it."""
     digits = load("digits")
-    pool, recipe = digits.train.distinct().take(range(120)), Recipe(batch=20, epochs=3)
+    pool, recipe = digits.train.distinct().take(range(120)), Recipe(batch_size=20, epochs=3)
     trainers = Trainers.named(recipe, pool, model="dense-64")
     config = InferenceConfig(["lira", "attack-p"], shadows=12, targets=2)
     found = infer(pool, outside(digits.test, pool), trainers, config, file="a.run")

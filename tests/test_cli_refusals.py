@@ -9,7 +9,7 @@ from commands import refused
 SCRIPTS = Path(__file__).parent / "check" / "scripts"
 TRAINING = "--noise-multiplier 1.1 --sample-rate 0.01 --steps 100"
 SECRET = "--adjacency must be 'replace' to ask about a secret (--max-prior), but it is 'add-remove'"
-POOL = "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch 20"
+POOL = "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch-size 20"
 ATTRIBUTE = "--adversary attribute --data diabetes --noise-multiplier 2"
 
 BEGINNINGS = {
@@ -19,19 +19,30 @@ BEGINNINGS = {
         "--noise-multiplier much": "--noise-multiplier must be a number, but it is",
         "--steps 1.5": "--steps must be a whole number",
         "--epochs 3": "Exactly one of --steps, --epochs must be given",
+        "--epsilon 3": "--noise-multiplier must be left out where --epsilon 3 is all",
+        "--batch-size 9 --dataset-size 90": "--sample-rate must be left out where --batch-size",
         "--max-prior 0.1": SECRET,
         "--colour red": "No such option: --colour: see dprime risk --help",
         "--belief 0.9": "No such option: --belief: did you mean --belief-",
         "--sampling fixed-size --adjacency replace --estimates": "The estimates must be",
     },
+    "risk": {
+        "": "A training, a guarantee or a file must be given",
+        "--epsilon 3 --rho 1": "Exactly one of --epsilon, --rho, --mu must be given",
+        "--epsilon 3 --group-size 2": "--group-size must be 1 for EpsilonDelta",
+        "--mu 1 --estimates": "The estimates must be asked for DP-SGD",
+        "nothing.pt": "nothing.pt must be a file, but it is missing",
+    },
     "risk --noise-multiplier 1": {
+        "--batch-size 9 --steps 3": "--dataset-size must be given with --batch-size",
+        "--dataset-size 9 --steps 3": "--batch-size must be given with --dataset-size",
+        "--batch-size 9 --dataset-size 8 --steps 3": "--batch-size must be at most the 8 records",
         "": "--sample-rate must be given, but it is missing: give it",
         "--epochs 3": "--sample-rate must be given with epochs",
     },
     "choose --steps 9": {
-        "--advantage 0.1": "--noise-multiplier and --sample-rate are",
+        "--advantage 0.1": "Exactly one of --noise-multiplier, --sample-rate must be left out",
         "--sample-rate 0.1": "give one target, for example --advantage 0.1",
-        "--sample-rate 0.1 --epsilon 1": "--delta must be given",
         "--sample-rate 0.1 --belief 0.9 --round-to days": "--round-to must be one of steps, epochs",
         "--sample-rate 0.1 --advantage 0.1 --max-prior 0.1": SECRET,
         "--sample-rate 0.1 --advantage 0.1 --belief-level high": "--belief-level must be a number",
@@ -94,7 +105,7 @@ BEGINNINGS = {
         "--plan-only --run x": "--run must be left out where nothing",
         "--plan-only --charts x": "--charts must be left out",
         "--format gif": "--format must be one of svg, png, json",
-        "--batch 20 --repetitions 1.5": "--repetitions must be a whole number",
+        "--batch-size 20 --repetitions 1.5": "--repetitions must be a whole number",
     },
     POOL: {
         "--pool-size 1": "--pool-size must be from 2",

@@ -186,6 +186,14 @@ def test_a_target_is_safe_on_one_side_and_counts_from_what_guessing_reaches(name
     assert target.keeps(value) == (excess <= 0)
 
 
+def test_a_target_has_the_documented_conditions():
+    defaults = {condition.name: condition.default for condition in metrics.CONDITIONS}
+    assert Target.of({"epsilon": 1.0}).reading.conditions == {"delta": defaults["delta"]}
+    found = Target.of({"precision": 0.2}).reading.conditions
+    assert found == {"prior": 0.1, "min_tpr": defaults["min_tpr"]}
+    assert defaults["prior"].startswith("0.1; ")
+
+
 SECRET = Target.of(EXAMPLES["secret_success"])
 
 
@@ -205,9 +213,7 @@ test_a_wrong_reading_or_target_is_refused = refuses(
         "Exactly one of advantage": lambda: Target.of({}),
         "Exactly one of": lambda: Target.of({"advantage": 0.1, "success": 0.6}),
         "fpr be left out for adv": lambda: Target.of({"advantage": 0.1, "fpr": 0.1}),
-        "colour be left out for advantage": lambda: Target.of({"advantage": 0.1, "colour": 1.0}),
-        "delta be given with epsilon": lambda: Target.of({"epsilon": 1.0}),
-        "prior be given with precision": lambda: Target.of({"precision": 0.2}),
+        "colour be a target or a": lambda: Target.of({"advantage": 0.1, "colour": 1.0}),
         "advantage be strictly": lambda: Target.of({"advantage": 0.0}),
         "tpr be above 0.05 (the fpr": lambda: Target.of({"tpr": 0.01, "fpr": 0.05}),
         "precision be above 0.2": lambda: Target.of({"precision": 0.1, "prior": 0.2}),

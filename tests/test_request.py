@@ -60,6 +60,8 @@ def as_printed(found):
         for name, metric in found.metrics.items()
     }
     told = {name: getattr(found, name) for name in ("mechanism", "adjacency", "group_size")}
+    if found.chosen is not None:
+        told["chosen"] = {"name": found.chosen.name, "value": found.chosen.value}
     return {**told, "metrics": metrics}
 
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from dprime import validate
 from dprime.curve import Kind, TradeOff, TradeOffMetrics
+from dprime.option import nearest
 from dprime.options import DECLARED
 from dprime.registry import METRICS, At, Metric, Observation
 from dprime.text import Ceiling, Floor, Given, round_down, round_up
@@ -30,6 +31,8 @@ CONDITIONS = tuple(DECLARED[name].here(DECLARED[name].default or _LISTED[name]) 
 
 TARGETS = tuple(metric.name for metric in METRICS.values() if metric.example is not None)
 """The metrics that `choose` can keep below a ceiling."""
+
+_ASKED = (*TARGETS, *dict.fromkeys(at for name in TARGETS for at in METRICS[name].conditions))
 
 OBSERVED = tuple(metric.name for metric in METRICS.values() if metric.observation is not None)
 """The metrics that an audit bounds from below: each grows with the curve."""
@@ -232,6 +235,10 @@ class Target:
     @staticmethod
     def of(given: Mapping[str, float | None]) -> Target:
         present = {name: value for name, value in given.items() if value is not None}
+        for each in present:
+            if each not in _ASKED:
+                needed, found = "be a target or a condition of one", "there is none of that name"
+                raise validate.InputError.of(each, needed, found, nearest(each, _ASKED))
         name = validate.exactly_one(
             ", ".join(TARGETS),
             {target: present.get(target) for target in TARGETS},
@@ -239,9 +246,6 @@ class Target:
         )
         value = present.pop(name)
         check_known(name, present)
-        for condition, known in METRICS[name].conditions.items():
-            if known.explicit and condition not in present:
-                raise missing_condition(condition, name)
         return Target(certifiable(name, present), value)
 
     def adjacency(self, given: str | None) -> str | None:

@@ -23,7 +23,6 @@ class Condition:
     """A number that a metric is read at; `options` says what it is, under the same name."""
 
     default: float | None  # None: it must be given
-    explicit: bool = False  # a target must name it
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ _ENTRIES = (
         "Where {prior:%} of the candidates are members, {most} {x:%} of an attacker's "
         '"member" answers, counted over many trainings, are right (of attackers who find at '
         "least {min_tpr:%} of the members).",
-        {"prior": Condition(0.1, explicit=True), "min_tpr": Condition(0.01)},
+        {"prior": Condition(0.1), "min_tpr": Condition(0.01)},
         baseline=Guessing(lambda at: at["prior"], _BEFORE),
         example=0.9,
         observation=Observation(
@@ -210,7 +209,7 @@ _ENTRIES = (
         "epsilon",
         "ε at δ {delta}",
         lambda value, kind, at: _differential_privacy(value, at["delta"], kind),
-        {"delta": Condition(1e-5, explicit=True)},
+        {"delta": Condition(1e-5)},
         read=_epsilon,
         example=3.0,
         share=False,

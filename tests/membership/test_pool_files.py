@@ -54,7 +54,7 @@ def test_what_may_be_known_does_not_depend_on_the_draw(folder):
     public, sizes = set(), set()
     for seed in range(6):
         facts = sample(
-            "pool.csv", "train.csv", sampling_probability=0.3, batch=5, members="who",
+            "pool.csv", "train.csv", sampling_probability=0.3, batch_size=5, members="who",
             seed_file=seeded(folder / "seed", seed), force=True,
         )  # fmt: skip
         public.add((facts, (folder / "train.csv.pool.json").read_text(), facts.risk_command()))
@@ -64,7 +64,7 @@ def test_what_may_be_known_does_not_depend_on_the_draw(folder):
 
 
 def test_the_public_file_gives_the_mechanism(folder):
-    facts = sample("pool.csv", "train.csv", sampling_probability=0.3, batch=5)
+    facts = sample("pool.csv", "train.csv", sampling_probability=0.3, batch_size=5)
     known = json.loads((folder / "train.csv.pool.json").read_text())
     assert known == to_json(facts)
     assert known["expected_records"] == 15.0
@@ -152,7 +152,7 @@ EITHER = "sampling_probability, probability_column"
         (NO_NUMBER | {"probability_column": "age"}, "age in line 2", "strictly between"),
         ({"ignore": ["ID"]}, "ignore", "one of the pool's columns"),
         ({"ignore": ["id", "age", "pi"]}, "ignore", "some of the columns"),
-        ({"batch": 16}, "batch", "at most the expected size of the draw, 15"),
+        ({"batch_size": 16}, "batch_size", "at most the expected size of the draw, 15"),
         ({"probability_column": "pi"}, f"Exactly one of {EITHER}", "given"),
     ],
 )  # fmt: skip

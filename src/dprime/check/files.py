@@ -18,7 +18,9 @@ from dprime.check.source import ZIP, Source, read_source
 
 SCRIPTS = (".py", ".pyw", ".ipynb")
 
-REMEDY = "give a training script, a notebook, a JSON description or a checkpoint"
+CHECKED = "a training script, a notebook, a JSON description or a checkpoint"
+REMEDY = f"give {CHECKED}"
+DATABASE = b"SQLite format 3\0"
 
 SAVED_ONLY = ("DP409",)
 """Codes that only a saved run can show."""
@@ -47,6 +49,9 @@ def check(
 
         values = read_saved(path, content[:4])
         return check_saved(str(path), values, dataset_size=dataset_size, delta=delta)
+    if content.startswith(DATABASE):
+        shown, remedy = "a run of dprime", f"dprime report {path} shows what a run found"
+        raise validate.invalid_input(str(path), shown, f"a file to check ({CHECKED})", remedy)
     source = read_source(path, _text(path, content))
     if path.suffix not in SCRIPTS and not _is_script(source):
         raise validate.invalid_input(str(path), "a text of another kind", "a script", REMEDY)
@@ -100,7 +105,7 @@ def _unclear(script: Script) -> Iterator[str]:
         if any(from_elsewhere(part) for m in event.get("module").each for part in m.parts()):
             yield f"Layers of the model that is made private in {event.place} come from elsewhere."
     for what in rules.unconfirmed(script):
-        yield f"RunRisks could not confirm {what}."
+        yield f"Reading the script could not confirm {what}."
     for line, codes in source.ignored.items():
         for code in sorted(codes - set(RULES)):
             yield f"The comment in {source.place(line)} names {code}, which is no code."

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 CHECKED = (
-    options.DATASET_SIZE,
+    options.DATASET_SIZE.here(note="Where the file does not say."),
     options.DELTA.here(note="Else the file's own, or 1e-5."),
 )
 
@@ -29,11 +29,15 @@ CHECKED = (
 @takes(*CHECKED, options.JSON)
 def check(
     paths: Annotated[
-        list[Path], typer.Argument(help="Scripts, notebooks or saved runs.", metavar="FILE")
+        list[Path],
+        typer.Argument(
+            help="Scripts, notebooks, Opacus checkpoints, or descriptions in JSON.",
+            metavar="FILE...",
+        ),
     ],
     **given: str,
 ) -> None:
-    """Lint Opacus scripts, notebooks or saved runs. Exit code 1 for a mistake."""
+    """Lint Opacus scripts, notebooks or checkpoints. Exit code 1 for a mistake."""
     reports = [look(path, **read(CHECKED, given)) for path in paths]
     failed = any(report.failed for report in reports)
     record = {"failed": failed, "files": [report.as_json() for report in reports]}

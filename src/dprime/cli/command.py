@@ -80,6 +80,12 @@ def say(words: str, style: str = "", *, error: bool = False) -> None:
     Console(stderr=error).print(words, style=style, highlight=False, markup=False, soft_wrap=True)
 
 
+def starting(words: str, given: Mapping[str, Any]) -> None:
+    """Say at once what takes a while to begin, where no JSON is printed."""
+    if "json" not in given:
+        say(f"{words} …", "dim", error=True)
+
+
 def note(words: str, given: Mapping[str, Any]) -> None:
     """Say where something was written, where no JSON is printed."""
     if "json" not in given:

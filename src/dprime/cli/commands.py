@@ -26,7 +26,7 @@ class Entry(NamedTuple):
 COMMANDS = {
     "risk": Entry(
         "risks",
-        "Bound what an attacker can achieve against DP-SGD with the given parameters.",
+        "Bound what an attacker can achieve against a training, or under a stated guarantee.",
         "--noise-multiplier 1.1 --sample-rate 256/60000 --steps 14062",
         "meaning.md",
     ),
@@ -44,14 +44,14 @@ COMMANDS = {
     ),
     "check": Entry(
         "checks",
-        "Lint Opacus scripts, notebooks or saved runs. Exit code 1 for a mistake.",
+        "Lint Opacus scripts, notebooks or checkpoints. Exit code 1 for a mistake.",
         "train.py",
         "check.md",
     ),
     "sample": Entry(
         "samples",
         "Draw a secret training set from a pool by independent coin flips.",
-        "pool.csv --sampling-probability 0.2 --out train.csv --batch 64",
+        "pool.csv --sampling-probability 0.2 --out train.csv --batch-size 64",
         "sampling.md",
     ),
     "frontier": Entry(

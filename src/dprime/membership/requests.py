@@ -87,7 +87,7 @@ class FrontierRequest(PoolRequest):
     learning_rates: tuple[float, ...] = configured(options.LEARNING_RATES, (1.0,))
     min_tpr: float = configured(options.MIN_TPR, MIN_TPR)
     delta: float = configured(options.DELTA, DELTA)
-    batch: int = configured(options.BATCH, 256)
+    batch_size: int = configured(options.BATCH_SIZE, 256)
     epochs: float | None = configured(options.EPOCHS, EPOCHS)
     steps: int | None = configured(options.STEPS)
     clip_norm: float = configured(options.CLIP_NORM, 1.0)
@@ -107,7 +107,7 @@ class FrontierRequest(PoolRequest):
         named = ("epochs", "steps", "min_tpr", "delta", "sampling_probabilities")
         own: dict[str, Any] = {name: getattr(self, name) for name in named}
         size = len(split.train)
-        return split, plan(self.precision, pool_size=size, batch_size=self.batch, **own)
+        return split, plan(self.precision, pool_size=size, batch_size=self.batch_size, **own)
 
     def train(self, path: Path, backend: Backend) -> FrontierRecord:
         """Train what a run still lacks."""
