@@ -8,6 +8,10 @@ from typing import NamedTuple
 import pytest
 
 from dprime import cli
+from dprime.options import DECLARED
+
+TYPED = {name: option.flag for name, option in DECLARED.items()}
+"""How the names of options are typed."""
 
 
 class Ended(NamedTuple):

@@ -136,7 +136,7 @@ def test_a_run_is_not_written_over(call, tmp_path):
         assert call(AUDIT, "--trials", "2").code == 0
     first, *others = (tmp_path / "runs").glob("*.run")
     assert len(others) == 2
-    refused(call(FEW, "--run", first), "path must be the name of no file yet, but it is ")
+    refused(call(FEW, "--run", first), "--run must be the name of no file yet, but it is ")
     (tmp_path / "notes.run").write_text("no run")
     refused(call("resume notes.run"), "must be a dprime run, but it is something else")
 

@@ -13,7 +13,7 @@ POOL = "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch-size 2
 ATTRIBUTE = "--adversary attribute --data diabetes --noise-multiplier 2"
 
 BEGINNINGS = {
-    "": {"wish": "No such command", "rsk": "Did you mean 'risk'?: see dprime --help"},
+    "": {"wish": "No such command", "rsk": "Did you mean 'risk'? See dprime --help."},
     f"risk {TRAINING}": {
         "--noise-multiplier -1": "--noise-multiplier must be above 0, but it is -1",
         "--noise-multiplier much": "--noise-multiplier must be a number, but it is",
@@ -22,6 +22,8 @@ BEGINNINGS = {
         "--epsilon 3": "--noise-multiplier must be left out where --epsilon 3 is all",
         "--batch-size 9 --dataset-size 90": "--sample-rate must be left out where --batch-size",
         "--max-prior 0.1": SECRET,
+        "--noise-multiplier": "Option '--noise-multiplier' requires an argument",
+        "--json=yes": "does not take a value",
         "--colour red": "No such option: --colour: see dprime risk --help",
         "--belief 0.9": "No such option: --belief: did you mean --belief-",
         "--sampling fixed-size --adjacency replace --estimates": "The estimates must be",
@@ -53,7 +55,7 @@ BEGINNINGS = {
         "--sampling-probability 0.1 --adjacency replace": "No such option: --adjacency",
     },
     "check": {
-        "": "Missing argument",
+        "": "FILE... must be given, but it is missing: see dprime check --help",
         "nothing.py": "nothing.py must be a file, but it is missing",
         f"{SCRIPTS}": "must be a file, but it is a folder",
     },
@@ -70,22 +72,22 @@ BEGINNINGS = {
         f"--seed {2**256}": "--seed must be a whole number from 0 to 2^256 - 1",
         "--seed-from a.run": "--seed-from must be given without --seed",
         "--trainer no_such:train --adversary api-access": "--trainer must be importable",
-        "no-such.toml": "settings must be a file to read (No such file or directory)",
-        "--run .": "path must be the name of no file yet, but it is '.'",
+        "no-such.toml": "FILE must be a file to read (No such file or directory)",
+        "--run .": "--run must be the name of no file yet, but it is '.'",
         "--backend cloud": "--backend must be one of local, processes, ray",
         "--workers 2": "--workers must be left out for local",
         "--fail-on stands": "--fail-on must be one of refuted, inconclus",
-        "--trails 9": "No such option: --trails: did you mean --trials?",
+        "--trails 9": "No such option: --trails: did you mean --trials? See dprime audit --help.",
     },
     "resume": {
-        "": "Missing argument 'RUN'",
-        ".": "path must be a run's file",
-        "nothing.run": "path must be a run's file, but it is 'nothing.run'",
+        "": "RUN must be given",
+        ".": "RUN must be a run's file",
+        "nothing.run": "RUN must be a run's file, but it is 'nothing.run'",
     },
-    "runs": {"": "folder must be a folder, but it is 'runs'"},
+    "runs": {"nowhere": "FOLDER must be a folder, but it is 'nowhere'"},
     "bound": {
-        "": "Missing argument 'FILE'",
-        ".": "scores must be a CSV file to read",
+        "": "FILE must be given",
+        ".": "FILE must be a CSV file to read",
         "nothing.csv": "No such file or directory",
     },
     "plan": {
@@ -96,7 +98,7 @@ BEGINNINGS = {
         "--epsilon 4 --steps 10": "--steps must be left out where ε is claimed",
         "--epsilon 4 --fpr 0.1": "--fpr must be left out to judge by the curve",
     },
-    "frontier": {"": "Missing option '--precision'"},
+    "frontier": {"": "--precision must be given"},
     "frontier --precision 0.6": {
         "--sampling-probabilities 0.6": "below the target precision 0.6",
         "--sampling-probabilities 0.1,x": "must be a number, but it is 'x'",
@@ -112,16 +114,16 @@ BEGINNINGS = {
         "--epsilon 1 --noise-multiplier 1": "--noise-multiplier must be left out",
         "--trainer nowhere:f": "--trainer must be",
         "--trainer pools:by_hand --clip-norm 2": "--clip-norm must be left out",
-        "--data diabetes": "pool must be records with classes",
+        "--data diabetes": "--data must be records with classes",
         "--charts /dev/null": "--charts must be a folder to write to",
-        "--attacks lira,liar": "attack must be one of",
+        "--attacks lira,liar": "--attacks must be one of",
     },
     "report": {
-        "--pdf a.pdf": "Missing argument 'RUN'",
-        "other.run": "path must be a run's file",
+        "--pdf a.pdf": "RUN must be given",
+        "other.run": "RUN must be a run's file",
     },
     "explore --port": {
-        "x": "--port must be a number",
+        "x": "--port must be a whole number, 0 or more, but it is 'x': write it in digits",
         "1.5": "--port must be a whole number",
     },
 }

@@ -176,14 +176,14 @@ def test_bound_in_words(call, scores):
 
 ROWS = "2,in\n3,in\n0,out\n1,out\n"
 CSVS = {
-    "": "scores must be a CSV file with the columns score and world, but it is one",
+    "": "FILE must be a CSV file with the columns score and world, but it is one",
     "score,world\n": "in_scores must be a row of two or more numbers",
     ROWS: "but it is one with 2, in: give a header",
     "score;world\n1;in\n": "but it is one with score;world",
     "score,world\n1,in\nhigh,in\n": "score in line 3 must be a number, but it is",
     "score,world\n,in\n": "score in line 2 must be a number, but it is ''",
     "score,world\n1,in\n\n2,both\n": "world in line 4 must be one of in, out",
-    "\xff\xfe\x00\x01": "scores must be a CSV file to read ('utf-8' codec",
+    "\xff\xfe\x00\x01": "FILE must be a CSV file to read ('utf-8' codec",
     'score,world\n"' + "1" * 200_000 + '",in\n': "field larger than field",
 }
 

@@ -96,7 +96,7 @@ def read_scores(path: Path) -> tuple[list[float], list[float]]:
             columns = list(reader.fieldnames or ())
             rows = [(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        wanted = f"a CSV file to read ({error})"
+        wanted = f"a CSV file to read ({getattr(error, 'strerror', None) or error})"
         raise validate.invalid_value("scores", str(path), wanted, "give its path") from None
     if not {"score", "world"} <= set(columns):
         shown = f"one with {', '.join(columns) or 'nothing'}"

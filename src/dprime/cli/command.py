@@ -19,6 +19,7 @@ from rich.markup import escape
 from typer.core import TyperCommand
 
 from dprime import option, options, text, validate
+from dprime.cli.commands import UsageError
 from dprime.option import Option
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ def _annotate(each: Option) -> Any:
     )
 
 
+ALSO = {"path": "run", "settings": "file", "attack": "attacks", "pool": "data"}
+"""What errors call a parameter of a command besides its own name."""
+
 takes = partial(option.takes, annotate=_annotate)
 """Gives a command its options."""
 
@@ -54,12 +58,21 @@ class Command(TyperCommand):
             found.metavar = ""
         return found
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except UsageError as error:
+            error.ctx = error.ctx or ctx  # an option without its value does not know its command
+            raise
+
     def invoke(self, ctx: Any) -> Any:
-        names = [each.name for each in self.params if each.param_type_name == "option"]
+        typed = {each.name: each.metavar.strip("[]") for each in self.params}  # arguments
+        typed |= {each.name: each.opts[0] for each in self.params if "--" in each.opts[0]}
+        also = {word: typed[name] for word, name in ALSO.items() if name in typed}
         try:
             return super().invoke(ctx)
         except validate.InputError as error:
-            error.args = (option.as_typed(str(error), names),)
+            error.args = (option.as_typed(str(error), {**also, **typed}),)
             raise
 
 

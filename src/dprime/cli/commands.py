@@ -13,6 +13,9 @@ from typer.core import TyperGroup
 
 from dprime._lazy import load
 
+UsageError: Any = typer.BadParameter.__bases__[0]
+"""Unknown options and the like; Typer does not export the class itself."""
+
 
 class Entry(NamedTuple):
     """A command: its module, what it does, an example, and the page that explains it."""

@@ -27,6 +27,7 @@ from dprime.runs.states import worker_lines
 INTERVAL = 1.0
 """Seconds between two looks."""
 
+NO_RUN = "There is no run in {folder} yet: dprime audit --epsilon 4 --max-records 100 makes one."
 OF_MODELS = ("that of shadow models alone", "one with a result")
 
 
@@ -127,6 +128,8 @@ def runs(
 
 def _runs_in(folder: Path) -> tuple[list[Summary], dict[str, str]]:
     """The runs, and the files that have a run's name and are none."""
+    if folder == command.FOLDER and not folder.exists():  # the first run makes it
+        return [], {}
     found, others = list_runs(folder)
     return found, {name: why for name, why in others.items() if name.endswith(ENDING)}
 
@@ -134,9 +137,7 @@ def _runs_in(folder: Path) -> tuple[list[Summary], dict[str, str]]:
 def _shown(folder: Path, *, workers: bool = False) -> Group:
     """The runs, who works on those that are under way, and what is none."""
     found, others = _runs_in(folder)
-    parts: list[RenderableType] = [
-        _table(folder, found) if found else f"There is no run in {folder}."
-    ]
+    parts: list[RenderableType] = [_table(folder, found) if found else NO_RUN.format(folder=folder)]
     if workers:
         parts += [_at_work(folder / each.name) for each in found if each.state == "running"]
     parts += [Text(f"{name}: {why}", style="dim") for name, why in others.items()]
