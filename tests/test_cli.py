@@ -4,6 +4,7 @@ import inspect
 import json
 import math
 import re
+import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -49,6 +50,40 @@ def test_a_flag_shows_no_type(call):
         out = call(f"{words} --help").out
         assert "bool" not in out
         assert re.search(r"--help +Show", out)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_of_a_help_text_can_be_typed(call, name):
+    first, second, *_ = COMMANDS[name].examples
+    out = call(name, "--help").words
+    for example in (first, second):
+        assert f"dprime {name} {example}".strip() in out
+        words = shlex.split(example.removeprefix("| less"))
+        imported(name).make_context(name, words)  # refuses what is no option
+
+
+def test_a_help_text_names_types_as_people_write_them(call):
+    out = call("report --help").words
+    assert "Usage: dprime report [OPTIONS] RUN [OTHER]... " in out
+    for words in ("report", "audit", "risk", ""):
+        assert not re.search("<|[Pp]ath>|list\\[", call(words, "--help").out)
+    assert "--steps WHOLE NUMBER" in call("risk --help").words
+
+
+COMPLETED = {
+    "dprime ris": ["risk"],
+    "dprime audit --trials 3 --max": ["--max-records"],
+    "dprime choose --sampling ": ["poisson", "fixed-size", "shuffle"],
+}
+
+
+def test_the_shell_completes_commands_options_and_choices(call, monkeypatch):
+    assert "complete_bash" in call("--show-completion bash").out
+    monkeypatch.setenv("_DPRIME_COMPLETE", "complete_bash")
+    for line, found in COMPLETED.items():
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+        assert call("").out.split() == found
 
 
 BAD = str(SCRIPTS / "bad" / "dp001_plain.py")

@@ -55,7 +55,7 @@ BEGINNINGS = {
         "--sampling-probability 0.1 --adjacency replace": "No such option: --adjacency",
     },
     "check": {
-        "": "FILE... must be given, but it is missing: see dprime check --help",
+        "": "FILE must be given, but it is missing: see dprime check --help",
         "nothing.py": "nothing.py must be a file, but it is missing",
         f"{SCRIPTS}": "must be a file, but it is a folder",
     },

@@ -80,7 +80,9 @@ def test_several_that_are_interrupted(call, monkeypatch, two):
 def test_runs_and_what_is_none(call, tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
-    assert call("runs mine")[:2] == (0, "There is no run in mine.\n")
+    for line, place in (("runs mine", "mine"), ("runs", "runs")):  # the usual one need not be there
+        ended = call(line)
+        assert (ended.code, ended.words) == (0, runs.NO_RUN.format(folder=place))
     assert call("runs mine --json").json == {"runs": [], "not_runs": {}}
     assert call(FEW, "--run", folder / "a.run").code == 0
     (folder / "notes.txt").write_text("Try a stronger adversary.")

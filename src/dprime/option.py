@@ -65,7 +65,7 @@ class Kind:
 
 NUMBER = Kind("NUMBER", validate.parse)
 NUMBERS = Kind("NUMBER,…", _listed(validate.parse))
-WHOLE = Kind("N", whole)
+WHOLE = Kind("WHOLE NUMBER", whole)
 TEXT = Kind("NAME", _same)
 TEXTS = Kind("NAME,…", _listed(_same))
 INDEXES = Kind("COLUMN,…", _listed(_column))

@@ -15,7 +15,6 @@ from dprime.validate import InputError
 app = typer.Typer(
     cls=OnDemand,
     help="What differential privacy really buys: risks from parameters, parameters from risks.",
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -32,7 +32,7 @@ def check(
         list[Path],
         typer.Argument(
             help="Scripts, notebooks, Opacus checkpoints, or descriptions in JSON.",
-            metavar="FILE...",
+            metavar="FILE",
         ),
     ],
     **given: str,

@@ -19,7 +19,7 @@ from rich.markup import escape
 from typer.core import TyperCommand
 
 from dprime import option, options, text, validate
-from dprime.cli.commands import UsageError
+from dprime.cli.commands import UsageError, without_types
 from dprime.option import Option
 
 if TYPE_CHECKING:
@@ -37,7 +37,11 @@ INTERRUPTED = 130
 
 def _annotate(each: Option) -> Any:
     return typer.Option(
-        each.flag, help=escape(each.line()), metavar=each.kind.metavar, show_default=False
+        each.flag,
+        help=escape(each.line()),
+        metavar=each.kind.metavar,
+        show_default=False,
+        autocompletion=(lambda: [*each.choices]) if each.choices else None,
     )
 
 
@@ -51,12 +55,15 @@ takes = partial(option.takes, annotate=_annotate)
 class Command(TyperCommand):
     """A command; its errors name options as they are typed."""
 
-    def get_help_option(self, ctx: Any) -> Any:
-        """The option --help, without the type that a flag does not have."""
-        found: Any = super().get_help_option(ctx)
-        if found is not None:
-            found.metavar = ""
-        return found
+    def get_params(self, ctx: Any) -> list[Any]:
+        return without_types(super().get_params(ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """`[OPTIONS] RUN [OTHER]...`, as manuals write it."""
+        arguments = [each for each in self.params if each.param_type_name == "argument"]
+        dots = ["" if each.nargs == 1 else "..." for each in arguments]
+        named = [f"{each.metavar}" if each.required else f"[{each.metavar}]" for each in arguments]
+        return ["[OPTIONS]", *map("".join, zip(named, dots, strict=True))]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
@@ -66,8 +73,10 @@ class Command(TyperCommand):
             raise
 
     def invoke(self, ctx: Any) -> Any:
-        typed = {each.name: each.metavar.strip("[]") for each in self.params}  # arguments
-        typed |= {each.name: each.opts[0] for each in self.params if "--" in each.opts[0]}
+        typed = {
+            each.name: each.opts[0] if each.param_type_name == "option" else str(each.metavar)
+            for each in self.params
+        }
         also = {word: typed[name] for word, name in ALSO.items() if name in typed}
         try:
             return super().invoke(ctx)

@@ -47,7 +47,7 @@ def report(
     run: Annotated[Path, typer.Argument(help="File of the run.", metavar="RUN")],
     others: Annotated[
         list[Path] | None,
-        typer.Argument(help="Other runs of the same claim, to compare.", metavar="[OTHER]..."),
+        typer.Argument(help="Other runs of the same claim, to compare.", metavar="OTHER"),
     ] = None,
     **given: str,
 ) -> None:

@@ -42,7 +42,7 @@ def risk(
         Path | None,
         typer.Argument(
             help="Saved training: an Opacus checkpoint, or a history or description in JSON.",
-            metavar="[FILE]",
+            metavar="FILE",
         ),
     ] = None,
     **given: str,
