@@ -10,6 +10,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -23,6 +24,7 @@ from dprime.attack import ADVERSARIES
 from dprime.cli import app
 from dprime.cli.commands import COMMANDS, imported
 from dprime.consequences import consequences
+from dprime.runs.run import Run
 from dprime.text import round_up
 
 ROOT = Path(__file__).parents[1]
@@ -133,6 +135,49 @@ def test_what_is_light_loads_as_little_as_it_needs(tmp_path):
     assert {"numpy", "scipy"} <= heavy
 
 
+AT_FIRST = """
+import os, sys
+from dprime.cli import main
+
+class First:
+    def write(self, words):
+        heavy = {"torch", "opacus", "sklearn", "jinja2", "vl_convert", "fastapi"} & {*sys.modules}
+        sys.stdout.write(f"{words}{[*heavy]}")
+        sys.stdout.flush()
+        os._exit(0)
+
+sys.stderr = First()
+main()
+"""
+BEGINNINGS = {
+    "audit --epsilon 4 --max-records 8": "Starting malicious-dataset on digits …",
+    "audit two.toml": "Starting one …",
+    "infer --epsilon 3": "Starting membership inference on digits …",
+    "frontier --precision 0.7": "Starting a frontier on digits …",
+    "frontier --precision 0.7 --plan-only": "Planning for digits …",
+    "resume a.run": "a.run: 0 of 1 blocks are done, going on …",
+    "resume done.run": "done.run: 1 of 1 blocks are done, nothing is left to play …",
+    "report a.run": "Drawing the report of a.run …",
+    "risk training.pt": "Reading training.pt …",
+    "check training.pt": "Reading training.pt …",
+    "explore": "Starting the explorer …",
+}
+
+
+@pytest.mark.parametrize("line", BEGINNINGS)
+def test_a_command_says_what_it_begins_before_it_loads_much(tmp_path, line):
+    """A mistake in the settings is seen before that, so that nobody waits for it."""
+    for name in ("a.run", "done.run"):
+        with Run.create(tmp_path / name, "audit", {"seed": 1}, 1, {"device": "cpu"}) as run:
+            if name == "done.run":
+                run.finish(0, {"score": np.zeros(2)}, seconds=1.0)
+    (tmp_path / "two.toml").write_text("[[audits]]\nname = 'one'\nclaim.epsilon = 4.0\n")
+    torch.save({}, tmp_path / "training.pt")
+    words = [sys.executable, "-c", AT_FIRST, *shlex.split(line)]
+    said = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
+    assert said == f"{BEGINNINGS[line]}\n[]"
+
+
 # risk --------------------------------------------------------------------------------------------
 
 
@@ -223,7 +268,7 @@ def test_the_risk_of_a_saved_training(call, name):
     assert shown["metrics"]["advantage"]["value"] == training.curve().advantage()
     assert shown["notes"][0].startswith(f"{name}: ")
     ended = call("risk", name, "--max-prior", "0.1", "--adjacency", "replace", "--delta", "1e-6")
-    assert (ended.code, ended.err) == (0, f"Reading {name} …\n")
+    assert (ended.code, ended.err) == (0, "")
     for words in ("--steps 3", "--epsilon 3", "--adjacency add-remove"):
         asked = call("risk", name, *words.split(), "--json")
         refused(asked, f"{words.split()[0]} must be ")

@@ -160,7 +160,7 @@ def test_a_run_of_an_earlier_version_is_refused(call):
     with Run.create("old.run", "inference", {"seed": 1}, 1, {"device": "cpu", "pi": [0.5]}) as old:
         old.keep({"runs": []})
     for command in ("resume", "report"):
-        told = "run must be of this version of dprime, but it is of an earlier one"
+        told = "RUN must be of this version of dprime, but it is of an earlier one"
         assert told in call(command, "old.run").err
 
 

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from dprime import options, text
 from dprime.check import check as look
-from dprime.cli.command import FAILED, show, takes
+from dprime.check.files import SCRIPTS
+from dprime.cli.command import FAILED, show, starting, takes
 from dprime.option import read
 
 if TYPE_CHECKING:
@@ -38,7 +39,10 @@ def check(
     **given: str,
 ) -> None:
     """Lint Opacus scripts, notebooks or checkpoints. Exit code 1 for a mistake."""
-    reports = [look(path, **read(CHECKED, given)) for path in paths]
+    asked = read(CHECKED, given)
+    if any(path.suffix not in SCRIPTS for path in paths if path.is_file()):
+        starting(f"Reading {', '.join(map(str, paths))}", given)
+    reports = [look(path, **asked) for path in paths]
     failed = any(report.failed for report in reports)
     record = {"failed": failed, "files": [report.as_json() for report in reports]}
     show(record, given, *(line for report in reports for line in _lines(report)))

@@ -42,7 +42,10 @@ def resume(
     command.check_fail_on(given)
     command.check_torch("an audit")
     with Run.open(run, verify=False) as opened:
-        kind, request = opened.kind, opened.request
+        kind, request, state = opened.kind, opened.request, opened.state()
+    done = f"{state.done} of {state.blocks} blocks are done"
+    todo = "nothing is left to play" if state.complete else "going on"
+    command.starting(f"{run}: {done}, {todo}", given)
     where = command.backend_of(given, "auto" if request is None else request["device"])
     if kind == "audit":
         from dprime.audit.audits import resume as go_on  # noqa: PLC0415  it needs PyTorch

@@ -21,6 +21,7 @@ from dprime.membership.config import InferenceConfig, Recipe
 from dprime.membership.planner import DELTA, MIN_TPR, PoolPlan, plan
 from dprime.membership.pool import outside
 from dprime.option import Option, configured, options_of
+from dprime.parameters import Checked, one_of
 from dprime.plain import to_json
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ def _check_fields(kind: type, kept: Mapping[str, Any]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolRequest:
+class PoolRequest(Checked):
     """What both have: the pool, the network and where it is trained."""
 
-    data: str = configured(options.DATA, "digits")
+    data: str = configured(options.DATA, "digits", one_of(*names()))
     data_dir: str | None = configured(options.DATA_DIR)
     pool_size: int | None = configured(options.POOL_SIZE)
     model: str
@@ -70,7 +71,6 @@ class PoolRequest:
 
     def split(self) -> Split:
         """The distinct records of the training part, or the first of them; and the test part."""
-        validate.one_of("data", self.data, names())
         split, count = load(self.data, self.data_dir), self.pool_size
         pool = split.train.distinct()
         if count is not None:
@@ -86,16 +86,19 @@ class PoolRequest:
 class FrontierRequest(PoolRequest):
     """Which shares of a pool are trained on, at which bound on precision."""
 
-    precision: float = configured(dataclasses.replace(options.PRECISION, required=True))
+    precision: float = configured(
+        dataclasses.replace(options.PRECISION, required=True),
+        check=partial(validate.inner_probability, example=0.731),
+    )
     sampling_probabilities: Sequence[float] | None = configured(options.SAMPLING_PROBABILITIES)
     model: str = configured(options.MODEL, "linear")
     learning_rates: tuple[float, ...] = configured(options.LEARNING_RATES, (1.0,))
-    min_tpr: float = configured(options.MIN_TPR, MIN_TPR)
-    delta: float = configured(options.DELTA, DELTA)
-    batch_size: int = configured(options.BATCH_SIZE, 256)
+    min_tpr: float = configured(options.MIN_TPR, MIN_TPR, validate.rate)
+    delta: float = configured(options.DELTA, DELTA, validate.inner_probability)
+    batch_size: int = configured(options.BATCH_SIZE, 256, validate.positive)
     epochs: float | None = configured(options.EPOCHS, EPOCHS)
     steps: int | None = configured(options.STEPS)
-    clip_norm: float = configured(options.CLIP_NORM, 1.0)
+    clip_norm: float = configured(options.CLIP_NORM, 1.0, validate.positive)
     momentum: float = configured(options.MOMENTUM, 0.0)
     repetitions: int = configured(options.REPETITIONS, 5)
     seed: int | None = configured(options.SEED)

@@ -346,8 +346,8 @@ class Run:
 
     def _release(self) -> None:
         if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+            lock, self._lock = self._lock, None
+            run_file.unlock(self.path, lock, finished=self.state().complete)
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         with explain_errors(self.path):

@@ -7,9 +7,10 @@ a run is opened, the rest when it is resumed or reported.
 
 Reading never waits. To write, a process locks a file beside the run (`NAME.lock`, an empty SQLite
 file that is locked as SQLite does it on every system); the operating system releases it when the
-process ends, however it ends. A run's files are opened through SQLite alone, because on POSIX
-systems closing a file in any other way drops the locks that the process holds on it. SQLite's log
-needs a disk of the machine itself: keep a run that is worked on off network folders.
+process ends, however it ends. Once every block is done, whoever locked the file removes it. A run's
+files are opened through SQLite alone, because on POSIX systems closing a file in any other way
+drops the locks that the process holds on it. SQLite's log needs a disk of the machine itself: keep
+a run that is worked on off network folders.
 """
 
 from __future__ import annotations
@@ -162,6 +163,18 @@ def locked(path: Path) -> sqlite3.Connection:
             lock.close()
             raise
     return lock
+
+
+def unlock(path: Path, lock: sqlite3.Connection, *, finished: bool) -> None:
+    """Give the lock back; that of a finished run is removed, because no block is played again.
+
+    Another process that waits for it may then hold one that nobody sees. It can only keep what it
+    concludes from the same blocks, in a transaction of its own.
+    """
+    if finished:
+        with contextlib.suppress(OSError):  # a system may refuse to remove a file that is open
+            sidecar(path, LOCK).unlink()
+    lock.close()
 
 
 def is_locked(path: Path) -> bool:
