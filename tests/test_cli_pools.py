@@ -9,7 +9,7 @@ import pytest
 from commands import interrupted_at, refused
 from dprime import DPSGD, TradeOff
 from dprime.attack import trainer
-from dprime.audit import epsilon_limit, largest_epsilon
+from dprime.audit import epsilon_limit, largest_epsilon, plan_request
 from dprime.audit import plan as audit_plan
 from dprime.bounds import mu_from_epsilon
 from dprime.data import Dataset, Split, load
@@ -194,6 +194,7 @@ def test_several_priors_are_drawn(call, tmp_path):
 def test_an_audit_is_planned_as_in_python(call):
     line = "plan --epsilon 2 --strength 1.5 --delta 1e-6 --metric epsilon --json"
     claim = TradeOff.gaussian(mu_from_epsilon(2.0, delta=1e-6))
+    assert plan_request.OF_EPSILON in call(line.removesuffix(" --json")).words
     made = audit_plan(claim, strength=1.5, criterion=Reading("epsilon", {"delta": 1e-6}))
     found = call(line).json
     for name in ("trials", "refuting", "least"):
@@ -203,6 +204,7 @@ def test_an_audit_is_planned_as_in_python(call):
     line = "plan --noise-multiplier 1.1 --sample-rate 1/100 --steps 1000 --adjacency replace"
     found = call(f"{line} --metric advantage --method gaussian --json").json
     claim = DPSGD(noise_multiplier=1.1, sample_rate=0.01, steps=1000).curve("replace")
+    assert plan_request.OF_EPSILON not in call(f"{line} --metric advantage --method gaussian").words
     made = audit_plan(claim, criterion=Reading("advantage"), method="gaussian")
     assert (found["trials"], found["claimed"]) == (made.trials, claim.advantage())
 

@@ -37,6 +37,27 @@ def test_each_answer_is_the_curves_own_number():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("curve", [CURVE, GUESS])
+def test_a_table_and_a_sentence_show_one_number(curve):
+    """Bayes security falls as the risk grows, so that it is rounded down."""
+    found = Reading("bayes_security").of(curve)
+    number = found.shown().removeprefix("≥ ")
+    assert found.sentence.endswith(f" {number}.")
+    assert float(number) <= found.value
+
+
+def test_a_limit_that_rules_nothing_out_says_so():
+    nothing = EpsilonDelta(400.0).curve()
+    for found in risk_profile(nothing, profile(**ASKED)):
+        if METRICS[found.name].share:
+            said = found.sentence.startswith(
+                ("This rules nothing out: ", "No limit below certainty")
+            )
+            assert said, found.sentence
+    assert not any("rules nothing" in each.sentence for each in risk_profile(CURVE, profile()))
+    assert "rules nothing" not in Reading("tpr").sentence(1.0, "estimate")
+
+
 def test_a_condition_goes_to_every_metric_that_has_it():
     asked = {"prior": 0.2, "belief_prior": 0.3, "fpr": 0.05, "max_prior": 0.1}
     readings = profile(**asked)

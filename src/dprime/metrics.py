@@ -58,9 +58,9 @@ class MetricValue:
 
     def shown(self) -> str:
         metric = METRICS.get(self.name)
-        if metric is not None and not metric.rises and self.kind == "certified":
-            return f"≥ {round_down(self.value)}"
-        return round_up(self.value).replace("inf", "no limit")
+        if metric is None or metric.rises:
+            return round_up(self.value).replace("inf", "no limit")
+        return ("≥ " if self.kind == "certified" else "") + round_down(self.value)
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,11 @@ class Reading:
         template = say if isinstance(say, str) else say(value, kind, self.conditions)
         most = "about" if kind != "certified" else "at most" if rises else "at least"
         number = Ceiling(value) if rises else Floor(value)
+        nothing = f"{number}" == ("1" if rises else "0") and self.metric.share
+        if nothing and kind == "certified" and "{most}" in template.lower():
+            rest = template[1:].replace("Most}", "most}")
+            template = f"This rules nothing out: {template[0].lower()}{rest}"
+            most = "up to" if rises else most
         words = {"most": most, "Most": most.capitalize()}
         return self._filled(template, x=number, blind=Given(self.blind), **words)
 

@@ -222,7 +222,7 @@ def found_table(found: Mapping[str, Any], data: str) -> Table:
     table = plain_table(title, "Attack", "AUC", *(f"TPR at FPR {x}" for x in attacks[0]["tpr"]))
     for each in attacks:
         table.add_row(each["title"], *map(interval_cell, (each["auc"], *each["tpr"].values())))
-    if found["allowed"] is not None:
+    if found["allowed"] is not None and attacks[0]["tpr"]:
         table.add_row(_at_most(found), "", *map(round_up, found["allowed"]["tpr"].values()))
     table.caption = (
         f"Means over the targets with {100 * found['confidence']:g} % Student-t intervals. AUC: "
