@@ -266,7 +266,7 @@ def test_the_risk_of_a_saved_training(call, name):
     shown, training = call("risk", name, "--json").json, dprime.from_opacus_history(HISTORY)
     assert (shown["mechanism"], shown["adjacency"]) == (training.to_dict(), "zero-out")
     assert shown["metrics"]["advantage"]["value"] == training.curve().advantage()
-    assert shown["notes"][0].startswith(f"{name}: ")
+    assert shown["notes"][0].endswith(f" ({name}).")
     ended = call("risk", name, "--max-prior", "0.1", "--adjacency", "replace", "--delta", "1e-6")
     assert (ended.code, ended.err) == (0, "")
     for words in ("--steps 3", "--epsilon 3", "--adjacency add-remove"):

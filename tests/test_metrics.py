@@ -190,7 +190,7 @@ def test_epsilon_is_read_in_both_directions_and_at_delta_zero_from_the_largest_s
 EXAMPLES = {
     name: {
         name: METRICS[name].example,
-        **{each: known.default or 0.01 for each, known in METRICS[name].conditions.items()},
+        **{each: known or 0.01 for each, known in METRICS[name].conditions.items()},
     }
     for name in TARGETS
 }

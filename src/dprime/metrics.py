@@ -22,9 +22,9 @@ from dprime.text import Ceiling, Floor, Given, round_down, round_up
 BLIND = TradeOff.gaussian(0.0)  # the curve of an attacker who guesses
 
 _LISTED = {
-    name: condition.default
+    name: default
     for metric in METRICS.values()
-    for name, condition in (metric.conditions.items() if metric.listed else ())
+    for name, default in (metric.conditions.items() if metric.listed else ())
 }
 CONDITIONS = tuple(DECLARED[name].here(DECLARED[name].default or _LISTED[name]) for name in _LISTED)
 """The conditions of a profile, as options."""
@@ -79,7 +79,7 @@ class Reading:
         validate.one_of("metric", self.name, tuple(METRICS))
         check_known(self.name, self.conditions)
         known = self.metric.conditions
-        values = {name: self.conditions.get(name, known[name].default) for name in known}
+        values = {name: self.conditions.get(name, known[name]) for name in known}
         for name, value in values.items():
             if value is None:
                 raise missing_condition(name, self.name)
@@ -185,10 +185,7 @@ def profile(**conditions: float | None) -> tuple[Reading, ...]:
             raise validate.invalid_value(name, value, "left out", remedy)
     readings = []
     for metric in METRICS.values():
-        at = {
-            name: given.get(name, condition.default)
-            for name, condition in metric.conditions.items()
-        }
+        at = {name: given.get(name, usual) for name, usual in metric.conditions.items()}
         known = {name: value for name, value in at.items() if value is not None}
         if metric.listed and len(known) == len(at):
             readings.append(certifiable(metric.name, known))

@@ -7,7 +7,7 @@ numbers wherever they are typed.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from dprime.curve import Estimate, TradeOff
 from dprime.guarantees import GDP, ZCDP, EpsilonDelta, StatedGuarantee
 from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, DPSGD, Mechanism, PoolSampled
 from dprime.metrics import CONDITIONS, TARGETS, MetricValue, Reading, conditions_of, profile
-from dprime.option import Texts, read
+from dprime.option import Option, Texts, read
 from dprime.parameters import steps_from_epochs
 from dprime.registry import METRICS
 from dprime.solve import Solution, choose, solve
@@ -167,6 +167,14 @@ def answer_json(
     }
 
 
+def leave_out(texts: Texts, contradicting: Iterable[Option], why: str) -> None:
+    """Refuse options that say the same as something else that was given."""
+    for each in contradicting:
+        if each.name in texts:
+            wanted, remedy = f"left out where {why}", "leave one of the two out"
+            raise validate.invalid_value(each.name, texts[each.name], wanted, remedy)
+
+
 def _stated(texts: Texts) -> StatedGuarantee | None:
     """The guarantee that stands in place of a training, if one is given."""
     given = read(STATED, texts)
@@ -174,16 +182,10 @@ def _stated(texts: Texts) -> StatedGuarantee | None:
         return None
     names = {name: given.get(name) for name in GUARANTEES}
     name = validate.exactly_one(", ".join(GUARANTEES), names, "leave the others out")
-    for each in TRAINING:
-        if each.name in texts:
-            wanted = f"left out where {name}={texts[name]} is all that is known"
-            remedy = "leave one of the two out"
-            raise validate.invalid_value(each.name, texts[each.name], wanted, remedy)
+    leave_out(texts, TRAINING, f"{name}={texts[name]} is all that is known")
     if name == "epsilon":
-        usual = METRICS["epsilon"].conditions["delta"].default
-        given["delta"] = read([options.DELTA], texts).get("delta", usual)
-    relation = texts.get("adjacency", DEFAULT_ADJACENCY)
-    return GUARANTEES[name](**given, adjacency=relation)
+        given["delta"] = read([options.DELTA], {"delta": "1e-5", **texts})["delta"]
+    return GUARANTEES[name](**given, adjacency=texts.get("adjacency", DEFAULT_ADJACENCY))
 
 
 def _request(mechanism: Mechanism, texts: Texts, goals: Mapping[str, float]) -> RiskRequest:
@@ -223,13 +225,10 @@ def _described(texts: Texts) -> DPSGD:
 
 def _rate_of_sizes(texts: Texts) -> float:
     """The share of the records in a batch, from the size of both."""
-    names = {name: texts.get(name) for name in ("sample_rate", "batch_size", "dataset_size")}
     for one, other in (("batch_size", "dataset_size"), ("dataset_size", "batch_size")):
-        if names[one] is None:
+        if one not in texts:
             raise validate.invalid_input(one, "missing", f"given with {other}", "add it")
-    if names["sample_rate"] is not None:
-        wanted, remedy = "left out where batch_size and dataset_size give it", "leave it out"
-        raise validate.invalid_value("sample_rate", names["sample_rate"], wanted, remedy)
+    leave_out(texts, [options.SAMPLE_RATE], "batch_size and dataset_size give it")
     sizes = read(options.SIZES, texts)
     records = validate.whole("dataset_size", sizes["dataset_size"], example=60_000)
     batch = validate.positive("batch_size", sizes["batch_size"], example=256)

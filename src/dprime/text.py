@@ -135,7 +135,7 @@ def describe(
     """A mechanism in one line; the digits of a chosen parameter are cut on the safe side.
 
     >>> describe({"name": "Gaussian", "noise_multiplier": 8.0}, "replace")
-    'Gaussian, noise multiplier 8; one record replaced'
+    'Gaussian, noise multiplier 8.0; one record replaced'
     """
 
     def digits(name: str) -> str:
@@ -159,15 +159,12 @@ def describe(
 
 def _named(described: Mapping[str, Any]) -> str:
     """A mechanism that is no DP-SGD: a guarantee as people write it, else name and parameters."""
-    if described["name"] in STATEMENTS:
-        return STATEMENTS[described["name"]].format(**described)
     if parts := described.get("mechanisms"):
         return f"{len(parts)} parts, the first of them {parts[0]['name']}"
-    words = [
-        f"{name.replace('_', ' ')} {value:g}" if isinstance(value, int | float) else str(value)
-        for name, value in described.items()
-    ]
-    return ", ".join([described["name"], *words[1:]])
+    if described["name"] in STATEMENTS:
+        return STATEMENTS[described["name"]].format(**described)
+    name, *others = (f"{key.replace('_', ' ')} {value}" for key, value in described.items())
+    return ", ".join([name.removeprefix("name "), *others])
 
 
 def command(name: str, options: Mapping[str, str]) -> str:

@@ -18,8 +18,7 @@ from dprime.check.source import ZIP, Source, read_source
 
 SCRIPTS = (".py", ".pyw", ".ipynb")
 
-CHECKED = "a training script, a notebook, a JSON description or a checkpoint"
-REMEDY = f"give {CHECKED}"
+REMEDY = "give a training script, a notebook, a JSON description or a checkpoint"
 DATABASE = b"SQLite format 3\0"
 
 SAVED_ONLY = ("DP409",)
@@ -50,8 +49,8 @@ def check(
         values = read_saved(path, content[:4])
         return check_saved(str(path), values, dataset_size=dataset_size, delta=delta)
     if content.startswith(DATABASE):
-        shown, remedy = "a run of dprime", f"dprime report {path} shows what a run found"
-        raise validate.invalid_input(str(path), shown, f"a file to check ({CHECKED})", remedy)
+        shown, remedy = "a run of dprime", f"see dprime report {path}"
+        raise validate.invalid_input(str(path), shown, REMEDY.removeprefix("give "), remedy)
     source = read_source(path, _text(path, content))
     if path.suffix not in SCRIPTS and not _is_script(source):
         raise validate.invalid_input(str(path), "a text of another kind", "a script", REMEDY)

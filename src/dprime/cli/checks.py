@@ -31,10 +31,7 @@ CHECKED = (
 def check(
     paths: Annotated[
         list[Path],
-        typer.Argument(
-            help="Scripts, notebooks, Opacus checkpoints, or descriptions in JSON.",
-            metavar="FILE",
-        ),
+        typer.Argument(help="Scripts, notebooks, checkpoints, JSON descriptions.", metavar="FILE"),
     ],
     **given: str,
 ) -> None:

@@ -73,19 +73,13 @@ COMMANDS = {
     "frontier": Entry(
         "pools",
         "Compare less data with more noise at an equal bound on attack precision.",
-        (
-            "--precision 0.731 --plan-only",
-            "--precision 0.731 --sampling-probabilities 0.2,0.5 --epochs 5 --charts charts",
-        ),
+        ("--precision 0.731 --plan-only", "--precision 0.731 --epochs 5 --charts charts"),
         "frontier.md",
     ),
     "infer": Entry(
         "pools",
         "Run membership inference attacks (LiRA, RMIA, …) against the certified bound.",
-        (
-            "--pool-size 300 --epsilon 3 --shadows 16 --epochs 5",
-            "--pool-size 300 --attacks lira,rmia --shadows 16 --epochs 5",
-        ),
+        ("--pool-size 300 --epsilon 3 --epochs 5", "--pool-size 300 --attacks lira,rmia"),
         "membership.md",
     ),
     "plan": Entry(

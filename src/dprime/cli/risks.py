@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from dprime import options, text, validate
 from dprime.check import check
@@ -27,6 +28,7 @@ from dprime.request import (
     answer_json,
     choose_request,
     consequences_request,
+    leave_out,
     risk_request,
 )
 from dprime.text import round_up
@@ -40,10 +42,7 @@ OF_FILES = ("adjacency", "group_size", "dataset_size")
 def risk(
     file: Annotated[
         Path | None,
-        typer.Argument(
-            help="Saved training: an Opacus checkpoint, or a history or description in JSON.",
-            metavar="FILE",
-        ),
+        typer.Argument(help="Opacus checkpoint, or history or description (JSON).", metavar="FILE"),
     ] = None,
     **given: str,
 ) -> None:
@@ -67,16 +66,14 @@ def risk(
         shown.setdefault("estimates", {})[estimate.source] = found
         title = f"Estimate, no guarantee: {estimate.source}"
         tables.append(risk_table(title, listed, *compared))
-    show({**shown, "notes": notes} if notes else shown, given, *tables, *notes)
+    words = map(Text, notes)  # as they are, whatever is in them
+    show({**shown, "notes": notes} if notes else shown, given, *tables, *words)
 
 
 def _saved(path: Path, given: Mapping[str, str]) -> tuple[RiskRequest, list[str]]:
     """What is asked of a saved training, and what its file leaves open; nothing in it is run."""
-    for each in (*RISK, *STATED):
-        if each.name in given and each.name not in OF_FILES:
-            remedy = "leave it out, or leave out the file"
-            wanted = "left out where a file describes the training"
-            raise validate.invalid_value(each.name, given[each.name], wanted, remedy)
+    described = (each for each in (*RISK, *STATED) if each.name not in OF_FILES)
+    leave_out(given, described, "a file describes the training")
     if path.is_file():
         starting(f"Reading {path}", given)
     report = check(path, **read((options.DATASET_SIZE, options.DELTA), given))
@@ -94,7 +91,10 @@ def _saved(path: Path, given: Mapping[str, str]) -> tuple[RiskRequest, list[str]
         raise validate.invalid_value("adjacency", relation, wanted, "leave it out")
     (at,) = (each.conditions for each in found.answers if each.name == "epsilon")
     texts = {**given, "adjacency": relation, "delta": str(at["delta"])}
-    notes = [f"{path}: {found.about}.", *(each.sentence for each in report.findings)]
+    notes = [
+        f"These are the numbers of {found.about} ({path}).",
+        *(each.sentence for each in report.findings),
+    ]
     return risk_request(texts, found.mechanism), [*notes, *report.unresolved]
 
 

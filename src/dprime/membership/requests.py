@@ -41,13 +41,6 @@ OF_THE_ENGINE = ("model", "device", "learning_rate", "clip_norm", "momentum", "m
 """Options that a training function of the user's own does not have."""
 
 
-def _check_fields(kind: type, kept: Mapping[str, Any]) -> None:
-    """Refuse what another version of dprime has kept."""
-    if set(kept) != {each.name for each in dataclasses.fields(kind)}:
-        wanted, remedy = "of this version of dprime", "begin it again"
-        raise validate.invalid_input("run", "of an earlier one", wanted, remedy)
-
-
 @dataclass(frozen=True, kw_only=True)
 class PoolRequest(Checked):
     """What both have: the pool, the network and where it is trained."""
@@ -62,7 +55,10 @@ class PoolRequest(Checked):
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> Self:
         """What `to_dict` gave, as a run keeps it."""
-        _check_fields(cls, kept)
+        for kind, values in ((cls, kept), (Recipe, kept.get("recipe"))):
+            if values and set(values) != {each.name for each in dataclasses.fields(kind)}:
+                wanted, remedy = "of this version of dprime", "begin it again"
+                raise validate.invalid_input("run", "of an earlier one", wanted, remedy)
         return cls(**kept)
 
     def to_dict(self) -> dict[str, Any]:
@@ -177,7 +173,6 @@ class InferenceRequest(PoolRequest):
     def from_dict(cls, kept: Mapping[str, Any]) -> Self:
         """What `to_dict` gave, as a run keeps it."""
         found = super().from_dict(kept)
-        _check_fields(Recipe, kept["recipe"])
         recipe, config = Recipe(**kept["recipe"]), InferenceConfig(**kept["config"])
         return dataclasses.replace(found, recipe=recipe, config=config)
 

@@ -166,11 +166,7 @@ def locked(path: Path) -> sqlite3.Connection:
 
 
 def unlock(path: Path, lock: sqlite3.Connection, *, finished: bool) -> None:
-    """Give the lock back; that of a finished run is removed, because no block is played again.
-
-    Another process that waits for it may then hold one that nobody sees. It can only keep what it
-    concludes from the same blocks, in a transaction of its own.
-    """
+    """Give the lock back, and remove that of a finished run: no block of it is played again."""
     if finished:
         with contextlib.suppress(OSError):  # a system may refuse to remove a file that is open
             sidecar(path, LOCK).unlink()
