@@ -82,7 +82,8 @@ class Reading:
         values = {name: self.conditions.get(name, known[name]) for name in known}
         for name, value in values.items():
             if value is None:
-                raise missing_condition(name, self.name)
+                wanted, remedy = f"given with {self.name}", f"add for example {name}=0.1"
+                raise validate.invalid_input(name, "missing", wanted, remedy)
         object.__setattr__(self, "conditions", MappingProxyType(values))
         self.value(BLIND)  # the curve checks the conditions' values
 
@@ -153,12 +154,6 @@ def check_known(name: str, conditions: Mapping[str, float | None]) -> None:
         if condition not in known:
             remedy = f"{name} takes {', '.join(known) or 'no condition'}"
             raise validate.invalid_value(condition, value, f"left out for {name}", remedy)
-
-
-def missing_condition(condition: str, name: str) -> validate.InputError:
-    """The error where a metric lacks a condition."""
-    remedy = f"add for example {condition}={'1e-5' if condition == 'delta' else 0.1}"
-    return validate.invalid_input(condition, "missing", f"given with {name}", remedy)
 
 
 def certifiable(name: str, conditions: At) -> Reading:

@@ -37,7 +37,7 @@ def check(
 ) -> None:
     """Lint Opacus scripts, notebooks or checkpoints. Exit code 1 for a mistake."""
     asked = read(CHECKED, given)
-    if any(path.suffix not in SCRIPTS for path in paths if path.is_file()):
+    if any(path.suffix not in (*SCRIPTS, ".json") for path in paths if path.is_file()):
         starting(f"Reading {', '.join(map(str, paths))}", given)
     reports = [look(path, **asked) for path in paths]
     failed = any(report.failed for report in reports)
