@@ -25,7 +25,7 @@ WAYS: Mapping[str, Callable[[Any], str]] = {
     "floor": words.floor,
     "ceiling": words.ceiling,
     "percent": text.percent_up,
-    "members": words.members,
+    "members": lambda value: words.floor(value, 3),
     "count": lambda value: f"{value:,}",
     "share": lambda value: f"{100 * value:.3g} %",
     "given": lambda value: f"{value:g}",
