@@ -203,7 +203,7 @@ MECHANISM = (NOISE_MULTIPLIER, SAMPLE_RATE, STEPS)
 LENGTHS = (*MECHANISM, EPOCHS)
 SIZES = (
     BATCH_SIZE.here(note="With --dataset-size, in place of --sample-rate."),
-    DATASET_SIZE.here(note="Public then."),
+    DATASET_SIZE.here(note="With --batch-size; it is public then."),
 )
 COMPARED = (ADJACENCY.here("add-remove"), GROUP_SIZE)
 BACKENDS = (BACKEND, WORKERS, ADDRESS, TIME_LIMIT)
