@@ -347,7 +347,9 @@ class Run:
     def _release(self) -> None:
         if self._lock is not None:
             lock, self._lock = self._lock, None
-            run_file.unlock(self.path, lock, finished=self.state().complete)
+            with contextlib.closing(lock), contextlib.suppress(validate.InputError):
+                if self.state().complete:  # which cannot be told of a damaged file
+                    run_file.remove_lock(self.path)
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         with explain_errors(self.path):

@@ -165,12 +165,10 @@ def locked(path: Path) -> sqlite3.Connection:
     return lock
 
 
-def unlock(path: Path, lock: sqlite3.Connection, *, finished: bool) -> None:
-    """Give the lock back, and remove that of a finished run: no block of it is played again."""
-    if finished:
-        with contextlib.suppress(OSError):  # a system may refuse to remove a file that is open
-            sidecar(path, LOCK).unlink()
-    lock.close()
+def remove_lock(path: Path) -> None:
+    """Remove the lock of a finished run while it is held: no block of it is played again."""
+    with contextlib.suppress(OSError):  # a system may refuse to remove a file that is open
+        sidecar(path, LOCK).unlink()
 
 
 def is_locked(path: Path) -> bool:
