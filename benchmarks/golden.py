@@ -434,8 +434,8 @@ def inference() -> Values:
     pool, others = clouds(80, 1), clouds(60, 2)
     found: Values = {"drawn": np.flatnonzero(api.draw(60, 0.3, seed=1).members)}
     for name, recipe in {
-        "open": api.Recipe(batch=20, epochs=25, learning_rate=0.5),
-        "private": api.Recipe(batch=20, epochs=3, learning_rate=0.2, epsilon=2.0),
+        "open": api.Recipe(batch_size=20, epochs=25, learning_rate=0.5),
+        "private": api.Recipe(batch_size=20, epochs=3, learning_rate=0.2, epsilon=2.0),
     }.items():
 
         def make(share: float, recipe: Any = recipe) -> Any:

@@ -13,7 +13,7 @@ from dprime.membership.attacks import ATTACKS
 from dprime.plain import to_json
 from dprime.train import Compute
 
-RECIPE = Recipe(batch=128, epochs=60, learning_rate=0.2, momentum=0.9)
+RECIPE = Recipe(batch_size=128, epochs=60, learning_rate=0.2, momentum=0.9)
 MODEL = "dense-128"
 OTHERS = 700
 """Records of the published file that no model is trained on."""

@@ -19,9 +19,9 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
 
 def _section(name: str) -> str:
     entry, command = COMMANDS[name], imported(name)
-    example = f"dprime {name} {entry.example}".strip()
+    examples = [f"dprime {name} {each}".strip() for each in entry.examples]
     lines = [f"## `dprime {name}`", "", f"{entry.help} [More](../{entry.page}).", ""]
-    lines += ["```text", example, "```", ""]
+    lines += ["```text", *examples, "```", ""]
     rows = [_argument(each) for each in command.params if each.param_type_name == "argument"]
     rows += [_row(option) for option in getattr(command.callback, "options", ())]
     if rows:

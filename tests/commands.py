@@ -1,6 +1,7 @@
 """Calls of the command line, and what they end with."""
 
 import json
+import re
 import shlex
 import sys
 from typing import NamedTuple
@@ -8,10 +9,18 @@ from typing import NamedTuple
 import pytest
 
 from dprime import cli
+from dprime.options import DECLARED
+
+TYPED = {name: option.flag for name, option in DECLARED.items()}
+"""How the names of options are typed."""
+
+
+BEGUN = re.compile(r"\A\S[^\n]* …\n")
+"""What a command says before it loads much."""
 
 
 class Ended(NamedTuple):
-    """What a call ended with: exit code, standard output, standard error."""
+    """What a call ended with: exit code, standard output, standard error after its beginning."""
 
     code: int
     out: str
@@ -34,7 +43,8 @@ def called(capsys, monkeypatch, line, *words):
     monkeypatch.setattr(sys, "argv", ["dprime", *shlex.split(line), *map(str, words)])
     with pytest.raises(SystemExit) as stop:
         cli.main()
-    return Ended(stop.value.code, *capsys.readouterr())
+    out, err = capsys.readouterr()
+    return Ended(stop.value.code, out, re.sub(BEGUN, "", err))
 
 
 def interrupted_at(number, real):

@@ -21,8 +21,8 @@ def clouds(count, seed):
 
 
 POOL, OTHERS = clouds(80, 1), clouds(60, 2)
-OPEN = Recipe(batch=20, epochs=25, learning_rate=0.5)
-PRIVATE = Recipe(batch=20, epochs=3, learning_rate=0.2, epsilon=2.0)
+OPEN = Recipe(batch_size=20, epochs=25, learning_rate=0.5)
+PRIVATE = Recipe(batch_size=20, epochs=3, learning_rate=0.2, epsilon=2.0)
 
 
 def network():

@@ -1,25 +1,31 @@
 """The command line as a whole, and the light commands: risk, choose, consequences, demo."""
 
 import inspect
+import json
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.main import get_command
 
 import dprime
 from commands import refused
+from dprime import text
 from dprime.attack import ADVERSARIES
 from dprime.cli import app
 from dprime.cli.commands import COMMANDS, imported
 from dprime.consequences import consequences
+from dprime.runs.run import Run
 from dprime.text import round_up
 
 ROOT = Path(__file__).parents[1]
@@ -47,6 +53,40 @@ def test_a_flag_shows_no_type(call):
         out = call(f"{words} --help").out
         assert "bool" not in out
         assert re.search(r"--help +Show", out)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_of_a_help_text_can_be_typed(call, name):
+    first, second, *_ = COMMANDS[name].examples
+    out = call(name, "--help").words
+    for example in (first, second):
+        assert f"dprime {name} {example}".strip() in out
+        words = shlex.split(example.removeprefix("| less"))
+        imported(name).make_context(name, words)  # refuses what is no option
+
+
+def test_a_help_text_names_types_as_people_write_them(call):
+    out = call("report --help").words
+    assert "Usage: dprime report [OPTIONS] RUN [OTHER]... " in out
+    for words in ("report", "audit", "risk", ""):
+        assert not re.search("<|[Pp]ath>|list\\[", call(words, "--help").out)
+    assert "--steps WHOLE NUMBER" in call("risk --help").words
+
+
+COMPLETED = {
+    "dprime ris": ["risk"],
+    "dprime audit --trials 3 --max": ["--max-records"],
+    "dprime choose --sampling ": ["poisson", "fixed-size", "shuffle"],
+}
+
+
+def test_the_shell_completes_commands_options_and_choices(call, monkeypatch):
+    assert "complete_bash" in call("--show-completion bash").out
+    monkeypatch.setenv("_DPRIME_COMPLETE", "complete_bash")
+    for line, found in COMPLETED.items():
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+        assert call("").out.split() == found
 
 
 BAD = str(SCRIPTS / "bad" / "dp001_plain.py")
@@ -127,6 +167,49 @@ def test_what_is_light_loads_as_little_as_it_needs(tmp_path):
     assert {"numpy", "scipy"} <= heavy
 
 
+AT_FIRST = """
+import os, sys
+from dprime.cli import main
+
+class First:
+    def write(self, words):
+        heavy = {"torch", "opacus", "sklearn", "jinja2", "vl_convert", "fastapi"} & {*sys.modules}
+        sys.stdout.write(f"{words}{[*heavy]}")
+        sys.stdout.flush()
+        os._exit(0)
+
+sys.stderr = First()
+main()
+"""
+BEGINNINGS = {
+    "audit --epsilon 4 --max-records 8": "Starting malicious-dataset on digits …",
+    "audit two.toml": "Starting one …",
+    "infer --epsilon 3": "Starting membership inference on digits …",
+    "frontier --precision 0.7": "Starting a frontier on digits …",
+    "frontier --precision 0.7 --plan-only": "Planning for digits …",
+    "resume a.run": "a.run: 0 of 1 blocks are done, going on …",
+    "resume done.run": "done.run: 1 of 1 blocks are done, nothing is left to play …",
+    "report a.run": "Drawing the report of a.run …",
+    "risk training.pt": "Reading training.pt …",
+    "check training.pt": "Reading training.pt …",
+    "explore": "Starting the explorer …",
+}
+
+
+@pytest.mark.parametrize("line", BEGINNINGS)
+def test_a_command_says_what_it_begins_before_it_loads_much(tmp_path, line):
+    """A mistake in the settings is seen before that, so that nobody waits for it."""
+    for name in ("a.run", "done.run"):
+        with Run.create(tmp_path / name, "audit", {"seed": 1}, 1, {"device": "cpu"}) as run:
+            if name == "done.run":
+                run.finish(0, {"score": np.zeros(2)}, seconds=1.0)
+    (tmp_path / "two.toml").write_text("[[audits]]\nname = 'one'\nclaim.epsilon = 4.0\n")
+    torch.save({}, tmp_path / "training.pt")
+    words = [sys.executable, "-c", AT_FIRST, *shlex.split(line)]
+    said = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
+    assert said == f"{BEGINNINGS[line]}\n[]"
+
+
 # risk --------------------------------------------------------------------------------------------
 
 
@@ -157,6 +240,78 @@ def test_risk_passes_every_question_on(call):
         name: {k: v for k, v in metric.items() if k not in ("value", "kind", "floor")}
         for name, metric in shown["metrics"].items()
     }
+
+
+STATED = {
+    "--epsilon 3 --delta 1e-6": dprime.EpsilonDelta(3.0, 1e-6),
+    "--epsilon 3": dprime.EpsilonDelta(3.0, 1e-5),
+    "--epsilon 3 --delta 0 --adjacency replace": dprime.EpsilonDelta(3.0, adjacency="replace"),
+    "--rho 0.5": dprime.ZCDP(0.5),
+    "--mu 0.5": dprime.GDP(0.5),
+}
+
+
+@pytest.mark.parametrize("words", STATED)
+def test_a_guarantee_takes_the_place_of_a_training(call, words):
+    """Its numbers are those of every mechanism that has it, which is said."""
+    shown, curve = call("risk", *words.split(), "--json").json, STATED[words].curve()
+    assert shown["mechanism"] == STATED[words].to_dict()
+    assert shown["metrics"]["advantage"] == {"value": curve.advantage(), "kind": "certified"}
+    found = shown["metrics"]["epsilon"]
+    assert found["value"] == curve.epsilon(found["delta"])
+    assert shown["notes"] == [text.STATED_ONLY]
+    assert text.STATED_ONLY in call("risk", *words.split()).words
+
+
+SIZES = "risk --noise-multiplier 1.1 --batch-size 256 --dataset-size 60000 --epochs 60"
+
+
+def test_sizes_take_the_place_of_a_rate(call):
+    """The size is public then, so that a record is zeroed out unless it is said to be constant."""
+    training = dprime.DPSGD(1.1, 256 / 60_000, 14_063, public_size=True)
+    shown = call(SIZES, "--json").json
+    assert (shown["mechanism"], shown["adjacency"]) == (training.to_dict(), "zero-out")
+    assert shown["metrics"]["tpr"]["value"] == training.curve().tpr(0.01)
+    constant = call(SIZES, "--adjacency", "add-remove", "--json").json
+    assert "public_size" not in constant["mechanism"]
+    chosen = call(SIZES.replace("risk --noise-multiplier 1.1", "choose --epsilon 3"), "--json").json
+    again = dprime.DPSGD(chosen["chosen"]["value"], 256 / 60_000, 14_063, public_size=True)
+    assert again.to_dict() == chosen["mechanism"]
+    assert chosen["metrics"]["epsilon"]["value"] == again.curve().epsilon(1e-5) <= 3.0
+
+
+HISTORY = [[1.1, 0.01, 500], [1.5, 0.01, 500]]
+FILES = {
+    "history.json": HISTORY,
+    "accountant.json": {"history": HISTORY, "mechanism": "prv"},
+    "training.pt": {"accountant": {"history": HISTORY, "mechanism": "rdp"}, "net": {}},
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_risk_of_a_saved_training(call, name):
+    """An accountant's history, for a record zeroed out; a file is not told what it says itself."""
+    path = Path(name)
+    torch.save(FILES[name], path) if path.suffix == ".pt" else path.write_text(
+        json.dumps(FILES[name])
+    )
+    shown, training = call("risk", name, "--json").json, dprime.from_opacus_history(HISTORY)
+    assert (shown["mechanism"], shown["adjacency"]) == (training.to_dict(), "zero-out")
+    assert shown["metrics"]["advantage"]["value"] == training.curve().advantage()
+    assert shown["notes"][0].endswith(f" ({name}).")
+    ended = call("risk", name, "--max-prior", "0.1", "--adjacency", "replace", "--delta", "1e-6")
+    assert (ended.code, ended.err) == (0, "")
+    for words in ("--steps 3", "--epsilon 3", "--adjacency add-remove"):
+        asked = call("risk", name, *words.split(), "--json")
+        refused(asked, f"{words.split()[0]} must be ")
+
+
+def test_a_saved_training_without_a_guarantee_is_refused(call):
+    Path("run.json").write_text('{"noise_multiplier": 0, "sample_rate": 0.1, "steps": 3}')
+    refused(
+        call("risk run.json --json"), "must be a saved training with a guarantee, but it is none"
+    )
+    refused(call("risk", BAD, "--json"), "but it is a script: see dprime check")
 
 
 def test_estimates_are_marked(call):
@@ -249,11 +404,11 @@ SHOWN = {
         "no test of membership. What it reaches is compared with the claim of one record",
     ),
     "audit --help": (f"{', '.join([*ADVERSARIES][:-1])} or {[*ADVERSARIES][-1]} [malic",),
-    "frontier --precision 0.6 --pool-size 200 --batch 20 --epochs 1 "
+    "frontier --precision 0.6 --pool-size 200 --batch-size 20 --epochs 1 "
     "--sampling-probabilities 0.2,0.59 --plan-only": (
         "Precision at most 0.6, for attackers with a TPR of 0.01 or more", "Noise by theorem",
     ),
-    "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch 20 --epsilon 3 "
+    "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch-size 20 --epsilon 3 "
     "--attacks lira,attack-p": (
         "Attack P", "At most (certified)", "Surest 10 %", "the claim is not refuted",
     ),

@@ -6,7 +6,7 @@ import pytest
 from commands import interrupted_at, refused
 from dprime import DPSGD, TradeOff
 from dprime.attack import trainer
-from dprime.audit import epsilon_limit, largest_epsilon
+from dprime.audit import epsilon_limit, largest_epsilon, plan_request
 from dprime.audit import plan as audit_plan
 from dprime.bounds import mu_from_epsilon
 from dprime.data import Dataset, Split, load
@@ -20,14 +20,14 @@ from dprime.runs.run import Run
 # frontier ----------------------------------------------------------------------------------------
 
 SMALL = (
-    "frontier --precision 0.6 --pool-size 200 --batch 20 --epochs 1 "
+    "frontier --precision 0.6 --pool-size 200 --batch-size 20 --epochs 1 "
     "--sampling-probabilities 0.2,0.59 --seed 1"
 )
 TRAINED = f"{SMALL} --repetitions 2"
 
 
 def test_a_plan_of_the_usual_shares_with_steps(call):
-    words = "frontier --precision 1/2 --batch 100 --steps 40 --min-tpr 0.05 --delta 1e-6"
+    words = "frontier --precision 1/2 --batch-size 100 --steps 40 --min-tpr 0.05 --delta 1e-6"
     size = len(load("digits").train)
     made = plan(0.5, pool_size=size, batch_size=100, steps=40, min_tpr=0.05, delta=1e-6)
     assert call(f"{words} --plan-only --json").json == to_json(made)
@@ -78,8 +78,8 @@ def test_an_interrupted_frontier_is_gone_on_with(call, monkeypatch):
 # infer -------------------------------------------------------------------------------------------
 
 INFER = (
-    "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch 20 --attacks lira,attack-p "
-    "--epsilon 3"
+    "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch-size 20 "
+    "--attacks lira,attack-p --epsilon 3"
 )
 PRIVATE = f"{INFER} --sampling-probabilities 0.3,0.7 --run"
 
@@ -131,7 +131,7 @@ OPEN = INFER.removesuffix(" --epsilon 3")
 def test_a_run_that_was_begun_in_python(call):
     """It is listed and reported; the command that describes it goes on with it."""
     digits = load("digits")
-    pool, recipe = digits.train.distinct().take(range(120)), Recipe(batch=20, epochs=3)
+    pool, recipe = digits.train.distinct().take(range(120)), Recipe(batch_size=20, epochs=3)
     trainers = Trainers.named(recipe, pool, model="dense-64")
     config = InferenceConfig(["lira", "attack-p"], shadows=12, targets=2)
     found = infer(pool, outside(digits.test, pool), trainers, config, file="a.run")
@@ -147,7 +147,7 @@ def test_a_run_of_an_earlier_version_is_refused(call):
     with Run.create("old.run", "inference", {"seed": 1}, 1, {"device": "cpu", "pi": [0.5]}) as old:
         old.keep({"runs": []})
     for command in ("resume", "report"):
-        told = "run must be of this version of dprime, but it is of an earlier one"
+        told = "RUN must be of this version of dprime, but it is of an earlier one"
         assert told in call(command, "old.run").err
 
 
@@ -181,6 +181,7 @@ def test_several_priors_are_drawn(call, tmp_path):
 def test_an_audit_is_planned_as_in_python(call):
     line = "plan --epsilon 2 --strength 1.5 --delta 1e-6 --metric epsilon --json"
     claim = TradeOff.gaussian(mu_from_epsilon(2.0, delta=1e-6))
+    assert plan_request.OF_EPSILON in call(line.removesuffix(" --json")).words
     made = audit_plan(claim, strength=1.5, criterion=Reading("epsilon", {"delta": 1e-6}))
     found = call(line).json
     for name in ("trials", "refuting", "least"):
@@ -190,6 +191,7 @@ def test_an_audit_is_planned_as_in_python(call):
     line = "plan --noise-multiplier 1.1 --sample-rate 1/100 --steps 1000 --adjacency replace"
     found = call(f"{line} --metric advantage --method gaussian --json").json
     claim = DPSGD(noise_multiplier=1.1, sample_rate=0.01, steps=1000).curve("replace")
+    assert plan_request.OF_EPSILON not in call(f"{line} --metric advantage --method gaussian").words
     made = audit_plan(claim, criterion=Reading("advantage"), method="gaussian")
     assert (found["trials"], found["claimed"]) == (made.trials, claim.advantage())
 

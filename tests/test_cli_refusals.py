@@ -9,29 +9,42 @@ from commands import refused
 SCRIPTS = Path(__file__).parent / "check" / "scripts"
 TRAINING = "--noise-multiplier 1.1 --sample-rate 0.01 --steps 100"
 SECRET = "--adjacency must be 'replace' to ask about a secret (--max-prior), but it is 'add-remove'"
-POOL = "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch 20"
+POOL = "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch-size 20"
 ATTRIBUTE = "--adversary attribute --data diabetes --noise-multiplier 2"
 
 BEGINNINGS = {
-    "": {"wish": "No such command", "rsk": "Did you mean 'risk'?: see dprime --help"},
+    "": {"wish": "No such command", "rsk": "Did you mean 'risk'? See dprime --help."},
     f"risk {TRAINING}": {
         "--noise-multiplier -1": "--noise-multiplier must be above 0, but it is -1",
         "--noise-multiplier much": "--noise-multiplier must be a number, but it is",
         "--steps 1.5": "--steps must be a whole number",
         "--epochs 3": "Exactly one of --steps, --epochs must be given",
+        "--epsilon 3": "--noise-multiplier must be left out where --epsilon 3 is all",
+        "--batch-size 9 --dataset-size 90": "--sample-rate must be left out where --batch-size",
         "--max-prior 0.1": SECRET,
+        "--noise-multiplier": "Option '--noise-multiplier' requires an argument",
+        "--json=yes": "does not take a value",
         "--colour red": "No such option: --colour: see dprime risk --help",
         "--belief 0.9": "No such option: --belief: did you mean --belief-",
         "--sampling fixed-size --adjacency replace --estimates": "The estimates must be",
     },
+    "risk": {
+        "": "A training, a guarantee or a file must be given",
+        "--epsilon 3 --rho 1": "Exactly one of --epsilon, --rho, --mu must be given",
+        "--epsilon 3 --group-size 2": "--group-size must be 1 for EpsilonDelta",
+        "--mu 1 --estimates": "The estimates must be asked for DP-SGD",
+        "nothing.pt": "nothing.pt must be a file, but it is missing",
+    },
     "risk --noise-multiplier 1": {
+        "--batch-size 9 --steps 3": "--dataset-size must be given with --batch-size",
+        "--dataset-size 9 --steps 3": "--batch-size must be given with --dataset-size",
+        "--batch-size 9 --dataset-size 8 --steps 3": "--batch-size must be at most the 8 records",
         "": "--sample-rate must be given, but it is missing: give it",
         "--epochs 3": "--sample-rate must be given with epochs",
     },
     "choose --steps 9": {
-        "--advantage 0.1": "--noise-multiplier and --sample-rate are",
+        "--advantage 0.1": "Exactly one of --noise-multiplier, --sample-rate must be left out",
         "--sample-rate 0.1": "give one target, for example --advantage 0.1",
-        "--sample-rate 0.1 --epsilon 1": "--delta must be given",
         "--sample-rate 0.1 --belief 0.9 --round-to days": "--round-to must be one of steps, epochs",
         "--sample-rate 0.1 --advantage 0.1 --max-prior 0.1": SECRET,
         "--sample-rate 0.1 --advantage 0.1 --belief-level high": "--belief-level must be a number",
@@ -42,7 +55,7 @@ BEGINNINGS = {
         "--sampling-probability 0.1 --adjacency replace": "No such option: --adjacency",
     },
     "check": {
-        "": "Missing argument",
+        "": "FILE must be given, but it is missing: see dprime check --help",
         "nothing.py": "nothing.py must be a file, but it is missing",
         f"{SCRIPTS}": "must be a file, but it is a folder",
     },
@@ -59,22 +72,22 @@ BEGINNINGS = {
         f"--seed {2**256}": "--seed must be a whole number from 0 to 2^256 - 1",
         "--seed-from a.run": "--seed-from must be given without --seed",
         "--trainer no_such:train --adversary api-access": "--trainer must be importable",
-        "no-such.toml": "settings must be a file to read (No such file or directory)",
-        "--run .": "path must be the name of no file yet, but it is '.'",
+        "no-such.toml": "FILE must be a file to read (No such file or directory)",
+        "--run .": "--run must be the name of no file yet, but it is '.'",
         "--backend cloud": "--backend must be one of local, processes, ray",
         "--workers 2": "--workers must be left out for local",
         "--fail-on stands": "--fail-on must be one of refuted, inconclus",
-        "--trails 9": "No such option: --trails: did you mean --trials?",
+        "--trails 9": "No such option: --trails: did you mean --trials? See dprime audit --help.",
     },
     "resume": {
-        "": "Missing argument 'RUN'",
-        ".": "path must be a run's file",
-        "nothing.run": "path must be a run's file, but it is 'nothing.run'",
+        "": "RUN must be given",
+        ".": "RUN must be a run's file",
+        "nothing.run": "RUN must be a run's file, but it is 'nothing.run'",
     },
-    "runs": {"": "folder must be a folder, but it is 'runs'"},
+    "runs": {"nowhere": "FOLDER must be a folder, but it is 'nowhere'"},
     "bound": {
-        "": "Missing argument 'FILE'",
-        ".": "scores must be a CSV file to read",
+        "": "FILE must be given",
+        ".": "FILE must be a CSV file to read",
         "nothing.csv": "No such file or directory",
     },
     "plan": {
@@ -85,7 +98,7 @@ BEGINNINGS = {
         "--epsilon 4 --steps 10": "--steps must be left out where ε is claimed",
         "--epsilon 4 --fpr 0.1": "--fpr must be left out to judge by the curve",
     },
-    "frontier": {"": "Missing option '--precision'"},
+    "frontier": {"": "--precision must be given"},
     "frontier --precision 0.6": {
         "--sampling-probabilities 0.6": "below the target precision 0.6",
         "--sampling-probabilities 0.1,x": "must be a number, but it is 'x'",
@@ -94,23 +107,23 @@ BEGINNINGS = {
         "--plan-only --run x": "--run must be left out where nothing",
         "--plan-only --charts x": "--charts must be left out",
         "--format gif": "--format must be one of svg, png, json",
-        "--batch 20 --repetitions 1.5": "--repetitions must be a whole number",
+        "--batch-size 20 --repetitions 1.5": "--repetitions must be a whole number",
     },
     POOL: {
         "--pool-size 1": "--pool-size must be from 2",
         "--epsilon 1 --noise-multiplier 1": "--noise-multiplier must be left out",
         "--trainer nowhere:f": "--trainer must be",
         "--trainer pools:by_hand --clip-norm 2": "--clip-norm must be left out",
-        "--data diabetes": "pool must be records with classes",
+        "--data diabetes": "--data must be records with classes",
         "--charts /dev/null": "--charts must be a folder to write to",
-        "--attacks lira,liar": "attack must be one of",
+        "--attacks lira,liar": "--attacks must be one of",
     },
     "report": {
-        "--pdf a.pdf": "Missing argument 'RUN'",
-        "other.run": "path must be a run's file",
+        "--pdf a.pdf": "RUN must be given",
+        "other.run": "RUN must be a run's file",
     },
     "explore --port": {
-        "x": "--port must be a number",
+        "x": "--port must be a whole number, 0 or more, but it is 'x': write it in digits",
         "1.5": "--port must be a whole number",
     },
 }

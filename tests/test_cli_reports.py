@@ -48,7 +48,7 @@ def test_a_report_lies_beside_the_run(report, here):
 def test_everything_at_once_and_again(report, here):
     record, *others = (record_of(run(name)) for name in ("stands", "gradient", "api"))
     charts = {f"{chart.name}.svg" for chart in charts_of(compared(record, others))}
-    for _ in range(2):
+    for said in ("Written: ", "Written over: "):
         code, out, err = report(
             "stands.run", "--out", "new/page.html", "--charts", "new/charts", "--card",
             "card.json", run("gradient"), run("api"),
@@ -56,7 +56,8 @@ def test_everything_at_once_and_again(report, here):
         assert (code, err) == (0, "")
         assert "ladder.svg" in charts == names(here / "new" / "charts")
         assert names(here / "new") == {"page.html", "charts"}
-        assert out.count("Written: ") == 2 + len(charts)
+        assert out.count(said) == 2 + len(charts)
+        assert ("Written: new/page.html, in the new folder new" in out) == (said == "Written: ")
     shown = json.loads((here / "card.json").read_text(encoding="utf-8"))
     assert shown == card(compared(record_of(here / "stands.run"), others))
     assert [other["run"] for other in shown["others"]] == ["gradient.run", "api.run"]
@@ -90,9 +91,9 @@ def test_those_who_decide_and_what_they_accept(report, here):
 
 
 def test_a_card_in_markdown(report, here):
-    for _ in range(2):
+    for said in ("Written", "Written over"):
         code, out, _ = report("stands.run", "--card", "MODEL.md", "--out", "[red]x[/b].html")
-        assert (code, "Written: [red]x[/b].html" in out) == (0, True)  # names as they are
+        assert (code, f"{said}: [red]x[/b].html" in out) == (0, True)  # names as they are
     assert (here / "MODEL.md").read_text(encoding="utf-8").startswith("## Privacy\n")
 
 
@@ -136,14 +137,20 @@ def test_without_chromium_the_page_is_kept(report, here, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("option", "name"), [("--out", "a.html"), ("--card", "a.json"), ("--card", "README.md")]
-)
+    ("option", "name"),
+    [
+        ("--out", "a.html"), ("--card", "a.json"), ("--card", "README.md"), ("--pdf", "a.pdf"),
+        ("--charts", "trade-off.svg"),
+    ],
+)  # fmt: skip
 def test_nothing_else_is_overwritten(report, here, option, name):
     (here / name).write_text("# by hand, in " + option)
-    answer = report("stands.run", option, name)
+    answer = report("stands.run", option, "." if option == "--charts" else name)
     refused(answer, f"must be a new file or one that dprime report has written, but it is '{name}'")
     assert (here / name).read_text() == "# by hand, in " + option
     assert names(here) == {name}
+    if option == "--card":
+        assert "Written over: " in report("stands.run", option, name, "--force").out
 
 
 REFUSED = {
@@ -157,7 +164,7 @@ REFUSED = {
     "--charts stands.run/c": "charts must be a place to write to",
     "--fpr 0.1": "--fpr must be given with a limit",
     "--about nothing.toml": "must be a file, but it is missing",
-    "BROKEN": "run must be a run against the claim of",
+    "BROKEN": "RUN must be a run against the claim of",
 }
 
 
@@ -170,7 +177,7 @@ def test_refused(report, here, given):
 
 
 def test_a_run_that_is_not_concluded(report, here):
-    refused(report(run("unfinished")), "run must be concluded, but it is played in 0 of 25 blocks")
+    refused(report(run("unfinished")), "RUN must be concluded, but it is played in 0 of 25 blocks")
 
 
 def test_without_the_libraries_that_draw(report, here, monkeypatch):

@@ -79,7 +79,9 @@ def test_several_that_are_interrupted(call, monkeypatch, two):
 def test_runs_and_what_is_none(call, tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
-    assert call("runs mine")[:2] == (0, "There is no run in mine.\n")
+    for line, place in (("runs mine", "mine"), ("runs", "runs")):  # the usual one need not be there
+        ended = call(line)
+        assert (ended.code, ended.words) == (0, runs.NO_RUN.format(folder=place))
     assert call("runs mine --json").json == {"runs": [], "not_runs": {}}
     path = copy_of("finished", folder)
     (folder / "notes.txt").write_text("Try a stronger adversary.")
@@ -191,7 +193,7 @@ def test_bound_in_words(call, scores):
 
 ROWS = "2,in\n3,in\n0,out\n1,out\n"
 CSVS = {
-    "": "scores must be a CSV file with the columns score and world, once each, but it is",
+    "": "FILE must be a CSV file with the columns score and world, once each, but it is",
     "score,world\n": "in_scores must be a row of two or more numbers",
     ROWS: "but it is one with 2, in: give a header",
     "score,score,world\n1,2,in\n": "but it is one with score, score, world: give",
@@ -199,7 +201,7 @@ CSVS = {
     "score,world\n1,in\nhigh,in\n": "score in line 3 must be a number, but it is",
     "score,world\n,in\n": "score in line 2 must be a number, but it is ''",
     "score,world\n1,in\n\n2,both\n": "world in line 4 must be one of in, out",
-    "\xff\xfe\x00\x01": "scores must be a CSV file to read ('utf-8' codec",
+    "\xff\xfe\x00\x01": "FILE must be a CSV file to read ('utf-8' codec",
     'score,world\n"' + "1" * 200_000 + '",in\n': "field larger than field",
 }
 

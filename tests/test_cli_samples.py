@@ -27,7 +27,7 @@ def test_nothing_public_differs_between_two_draws(call, folder):
             for seed in range(4):
                 (folder / "seed").write_text(f"{seed:064x}")
                 (folder / "seed").chmod(0o600)
-                line = f"{POOL} {chances} --members who --seed-file seed --batch 4 {form}"
+                line = f"{POOL} {chances} --members who --seed-file seed --batch-size 4 {form}"
                 seen.add((call(line), (folder / "train.csv.pool.json").read_text()))
                 drawn.add((folder / "who").read_text().count("1"))
             assert len(seen) == 1
@@ -35,7 +35,7 @@ def test_nothing_public_differs_between_two_draws(call, folder):
 
 
 def test_json_has_the_facts_and_the_command(call, folder):
-    options = "--ignore id --batch 5 --noise-multiplier 1.2 --steps 40"
+    options = "--ignore id --batch-size 5 --noise-multiplier 1.2 --steps 40"
     found = call(f"{POOL} --probability-column pi {options} --json").json
     chances = 0.05 + np.arange(COUNT) / 200
     public = json.loads((folder / "train.csv.pool.json").read_text())
@@ -50,7 +50,7 @@ def test_json_has_the_facts_and_the_command(call, folder):
 
 
 def test_what_is_printed_says_what_was_done_and_certifies_the_training(call, folder):
-    options = "--members who --seed-file seed --batch 7 --noise-multiplier 2 --steps 30"
+    options = "--members who --seed-file seed --batch-size 7 --noise-multiplier 2 --steps 30"
     code, text, err = call(f"{POOL} --sampling-probability 1/3 {options}")
     assert (code, err) == (0, "")
     assert text.startswith("Drawn from the 80 records of pool.csv, each kept with probability 0.33")

@@ -37,6 +37,27 @@ def test_each_answer_is_the_curves_own_number():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("curve", [CURVE, GUESS])
+def test_a_table_and_a_sentence_show_one_number(curve):
+    """Bayes security falls as the risk grows, so that it is rounded down."""
+    found = Reading("bayes_security").of(curve)
+    number = found.shown().removeprefix("≥ ")
+    assert found.sentence.endswith(f" {number}.")
+    assert float(number) <= found.value
+
+
+def test_a_limit_that_rules_nothing_out_says_so():
+    nothing = EpsilonDelta(400.0).curve()
+    for found in risk_profile(nothing, profile(**ASKED)):
+        if METRICS[found.name].share:
+            said = found.sentence.startswith(
+                ("This rules nothing out: ", "No limit below certainty")
+            )
+            assert said, found.sentence
+    assert not any("rules nothing" in each.sentence for each in risk_profile(CURVE, profile()))
+    assert "rules nothing" not in Reading("tpr").sentence(1.0, "estimate")
+
+
 def test_a_condition_goes_to_every_metric_that_has_it():
     asked = {"prior": 0.2, "belief_prior": 0.3, "fpr": 0.05, "max_prior": 0.1}
     readings = profile(**asked)
@@ -169,7 +190,7 @@ def test_epsilon_is_read_in_both_directions_and_at_delta_zero_from_the_largest_s
 EXAMPLES = {
     name: {
         name: METRICS[name].example,
-        **{each: known.default or 0.01 for each, known in METRICS[name].conditions.items()},
+        **{each: known or 0.01 for each, known in METRICS[name].conditions.items()},
     }
     for name in TARGETS
 }
@@ -184,6 +205,14 @@ def test_a_target_is_safe_on_one_side_and_counts_from_what_guessing_reaches(name
     excess, value = target.excess(curve), target.reading.value(curve)
     assert target.value_at(excess) == pytest.approx(value, rel=1e-9)
     assert target.keeps(value) == (excess <= 0)
+
+
+def test_a_target_has_the_documented_conditions():
+    defaults = {condition.name: condition.default for condition in metrics.CONDITIONS}
+    assert Target.of({"epsilon": 1.0}).reading.conditions == {"delta": defaults["delta"]}
+    found = Target.of({"precision": 0.2}).reading.conditions
+    assert found == {"prior": 0.1, "min_tpr": defaults["min_tpr"]}
+    assert defaults["prior"].startswith("0.1; ")
 
 
 SECRET = Target.of(EXAMPLES["secret_success"])
@@ -205,9 +234,7 @@ test_a_wrong_reading_or_target_is_refused = refuses(
         "Exactly one of advantage": lambda: Target.of({}),
         "Exactly one of": lambda: Target.of({"advantage": 0.1, "success": 0.6}),
         "fpr be left out for adv": lambda: Target.of({"advantage": 0.1, "fpr": 0.1}),
-        "colour be left out for advantage": lambda: Target.of({"advantage": 0.1, "colour": 1.0}),
-        "delta be given with epsilon": lambda: Target.of({"epsilon": 1.0}),
-        "prior be given with precision": lambda: Target.of({"precision": 0.2}),
+        "colour be a target or a": lambda: Target.of({"advantage": 0.1, "colour": 1.0}),
         "advantage be strictly": lambda: Target.of({"advantage": 0.0}),
         "tpr be above 0.05 (the fpr": lambda: Target.of({"tpr": 0.01, "fpr": 0.05}),
         "precision be above 0.2": lambda: Target.of({"precision": 0.1, "prior": 0.2}),

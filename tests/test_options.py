@@ -140,11 +140,13 @@ def test_a_line_says_choices_default_and_note():
 
 
 NAMES = ["steps", "min_tpr", "advantage", "tpr"]
+TYPED = {name: options.DECLARED[name].flag for name in NAMES} | {"scores": "FILE"}
 
 
 @pytest.mark.parametrize(
     ("sentence", "typed"),
     [
+        ("scores must be 1, but it is 2.", "FILE must be 1, but it is 2."),
         ("steps must be 1, but it is 2.", "--steps must be 1, but it is 2."),
         ("Exactly one of tpr, other must be given.", "Exactly one of --tpr, other must be given."),
         ("x must be left out: more steps, min_tpr.", "x must be left out: more steps, --min-tpr."),
@@ -156,7 +158,7 @@ NAMES = ["steps", "min_tpr", "advantage", "tpr"]
     ],
 )
 def test_errors_name_options_as_they_are_typed(sentence, typed):
-    assert as_typed(sentence, NAMES) == typed
+    assert as_typed(sentence, TYPED) == typed
 
 
 def test_the_nearest_name_is_suggested():
@@ -170,6 +172,6 @@ test_what_is_refused = refuses(
     {
         "training be a table of names": lambda: check_names("training", 3, NAMES),
         "steps be a whole number": lambda: options.STEPS.read("1.5"),
-        "steps be a number": lambda: options.STEPS.read("many"),
+        "steps be a whole number, 0": lambda: options.STEPS.read("many"),
     }
 )

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from commands import TYPED
 from dprime import cli
 from dprime.mechanisms import DPSGD, PoolSampled
 from dprime.option import as_typed
-from dprime.options import DECLARED
 from dprime.request import (
     ADDRESS_TARGETS,
     choose_options,
@@ -50,7 +50,7 @@ def answered(ask, *values):
     try:
         found = ask(*values)
     except ValueError as error:
-        return as_typed(str(error), DECLARED)
+        return as_typed(str(error), TYPED)
     return as_printed(found)
 
 
@@ -60,6 +60,8 @@ def as_printed(found):
         for name, metric in found.metrics.items()
     }
     told = {name: getattr(found, name) for name in ("mechanism", "adjacency", "group_size")}
+    if found.chosen is not None:
+        told["chosen"] = {"name": found.chosen.name, "value": found.chosen.value}
     return {**told, "metrics": metrics}
 
 

@@ -165,7 +165,10 @@ COUNTED = Gaussian(5.0, None)
 test_what_is_refused = refuses(
     {
         "mechanism be a mechanism": lambda: choose("dpsgd", advantage=0.1),
-        "Exactly one parameter": lambda: choose(DPSGD(sample_rate=0.1), advantage=0.1),
+        "Exactly one of noise_multiplier, steps be": lambda: choose(
+            DPSGD(sample_rate=0.1), advantage=0.1
+        ),
+        "whole be a target": lambda: choose(DPSGD(1.0, 0.1), advantage=0.1, whole=True),
         "Exactly one parameter of DPSGD be left out": lambda: choose(PLAN, advantage=0.1),
         "Exactly one of advantage": lambda: choose(OPEN),
         "round_to be 'steps'": lambda: choose(COUNTED, advantage=0.3, round_to="epochs"),

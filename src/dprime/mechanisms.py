@@ -252,8 +252,8 @@ class DPSGD(Mechanism):
             needed = "poisson for the add-remove adjacency"
             remedy = (
                 "adding a record changes every other record's place in the batches, which the "
-                'Poisson analysis does not cover; use adjacency="zero-out" or "replace", or sample '
-                "batches with Poisson sampling"
+                'Poisson analysis does not cover; use adjacency="zero-out" or adjacency="replace", '
+                "or sample batches with Poisson sampling"
             )
             raise validate.invalid_value("sampling", self.sampling, needed, remedy)
         if group_size > 1 and (weaker or (adjacency == "replace" and self.sample_rate != 1.0)):

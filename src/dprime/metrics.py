@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from dprime import validate
 from dprime.curve import Kind, TradeOff, TradeOffMetrics
+from dprime.option import nearest
 from dprime.options import DECLARED
 from dprime.registry import METRICS, At, Metric, Observation
 from dprime.text import SIDES, Ceiling, Floor, Given, round_down, round_up
@@ -21,15 +22,17 @@ from dprime.text import SIDES, Ceiling, Floor, Given, round_down, round_up
 BLIND = TradeOff.gaussian(0.0)  # the curve of an attacker who guesses
 
 _LISTED = {
-    name: condition.default
+    name: default
     for metric in METRICS.values()
-    for name, condition in (metric.conditions.items() if metric.listed else ())
+    for name, default in (metric.conditions.items() if metric.listed else ())
 }
 CONDITIONS = tuple(DECLARED[name].here(DECLARED[name].default or _LISTED[name]) for name in _LISTED)
 """The conditions of a profile, as options."""
 
 TARGETS = tuple(metric.name for metric in METRICS.values() if metric.example is not None)
 """The metrics that `choose` can keep below a ceiling."""
+
+_ASKED = (*TARGETS, *dict.fromkeys(at for name in TARGETS for at in METRICS[name].conditions))
 
 OBSERVED = tuple(metric.name for metric in METRICS.values() if metric.observation is not None)
 """The metrics that an audit bounds from below: each grows with the curve."""
@@ -56,9 +59,9 @@ class MetricValue:
     def shown(self) -> str:
         if self.kind == "lower bound":
             return round_down(self.value)
-        if self.kind == "certified" and not (self.name in METRICS and METRICS[self.name].rises):
-            return f"≥ {round_down(self.value)}"
-        return round_up(self.value).replace("inf", "no limit")
+        if self.name in METRICS and METRICS[self.name].rises:
+            return round_up(self.value).replace("inf", "no limit")
+        return ("≥ " if self.kind == "certified" else "") + round_down(self.value)
 
     def bounded(self) -> str:
         """The number in words: "at most 0.1975", "at least 0.8025", "no limit"."""
@@ -88,10 +91,11 @@ class Reading:
         validate.one_of("metric", self.name, tuple(METRICS))
         check_known(self.name, self.conditions)
         known = self.metric.conditions
-        values = {name: self.conditions.get(name, known[name].default) for name in known}
+        values = {name: self.conditions.get(name, known[name]) for name in known}
         for name, value in values.items():
             if value is None:
-                raise missing_condition(name, self.name)
+                wanted, remedy = f"given with {self.name}", f"add for example {name}=0.1"
+                raise validate.invalid_input(name, "missing", wanted, remedy)
         object.__setattr__(self, "conditions", MappingProxyType(values))
         self.value(BLIND)  # the curve checks the conditions' values
 
@@ -153,6 +157,11 @@ class Reading:
         template = say if isinstance(say, str) else say(value, kind, self.conditions)
         most = "about" if kind != "certified" else "at most" if rises else "at least"
         number = Ceiling(value) if rises else Floor(value)
+        nothing = f"{number}" == ("1" if rises else "0") and self.metric.share
+        if nothing and kind == "certified" and "{most}" in template.lower():
+            rest = template[1:].replace("Most}", "most}")
+            template = f"This rules nothing out: {template[0].lower()}{rest}"
+            most = "up to" if rises else most
         words = {"most": most, "Most": most.capitalize()}
         return self._filled(template, x=number, blind=Given(self.blind), **words)
 
@@ -168,12 +177,6 @@ def check_known(name: str, conditions: Mapping[str, float | None]) -> None:
         if condition not in known:
             remedy = f"{name} takes {', '.join(known) or 'no condition'}"
             raise validate.invalid_value(condition, value, f"left out for {name}", remedy)
-
-
-def missing_condition(condition: str, name: str) -> validate.InputError:
-    """The error where a metric lacks a condition."""
-    remedy = f"add for example {condition}={'1e-5' if condition == 'delta' else 0.1}"
-    return validate.invalid_input(condition, "missing", f"given with {name}", remedy)
 
 
 def certifiable(name: str, conditions: At) -> Reading:
@@ -200,10 +203,7 @@ def profile(**conditions: float | None) -> tuple[Reading, ...]:
             raise validate.invalid_value(name, value, "left out", remedy)
     readings = []
     for metric in METRICS.values():
-        at = {
-            name: given.get(name, condition.default)
-            for name, condition in metric.conditions.items()
-        }
+        at = {name: given.get(name, usual) for name, usual in metric.conditions.items()}
         known = {name: value for name, value in at.items() if value is not None}
         if metric.listed and len(known) == len(at):
             readings.append(certifiable(metric.name, known))
@@ -255,6 +255,10 @@ class Target:
     @staticmethod
     def of(given: Mapping[str, float | None]) -> Target:
         present = {name: value for name, value in given.items() if value is not None}
+        for each in present:
+            if each not in _ASKED:
+                needed, found = "be a target or a condition of one", "there is none of that name"
+                raise validate.InputError.of(each, needed, found, nearest(each, _ASKED))
         name = validate.exactly_one(
             ", ".join(TARGETS),
             {target: present.get(target) for target in TARGETS},
@@ -262,9 +266,6 @@ class Target:
         )
         value = present.pop(name)
         check_known(name, present)
-        for condition, known in METRICS[name].conditions.items():
-            if known.explicit and condition not in present:
-                raise missing_condition(condition, name)
         return Target(certifiable(name, present), value)
 
     def keeps(self, value: float) -> bool:

@@ -29,10 +29,13 @@ def whole(name: str, text: str) -> int:
     """A whole number to its last digit, which a seed needs; 1e3 counts as 1000."""
     if text.isascii() and text.isdecimal():
         return int(text)
-    value = validate.parse(name, text)
+    try:
+        value = validate.parse(name, text)
+    except validate.InputError:
+        value = -1.0
     if value >= 0 and value.is_integer():
         return int(value)
-    raise validate.invalid_value(name, text, "a whole number, 0 or more", "give for example 10")
+    raise validate.invalid_value(name, text, "a whole number, 0 or more", "write it in digits")
 
 
 def _same(_: str, text: Any) -> Any:
@@ -62,7 +65,7 @@ class Kind:
 
 NUMBER = Kind("NUMBER", validate.parse)
 NUMBERS = Kind("NUMBER,…", _listed(validate.parse))
-WHOLE = Kind("N", whole)
+WHOLE = Kind("WHOLE NUMBER", whole)
 TEXT = Kind("NAME", _same)
 TEXTS = Kind("NAME,…", _listed(_same))
 INDEXES = Kind("COLUMN,…", _listed(_column))
@@ -206,13 +209,12 @@ def check_names(name: str, given: Any, known: Iterable[str] | None = None) -> No
             raise validate.InputError(words)
 
 
-def as_typed(sentence: str, names: Iterable[str]) -> str:
-    """A sentence of an error with the names of options as they are typed.
+def as_typed(sentence: str, flags: Mapping[str, str]) -> str:
+    """A sentence of an error with its names as they are typed.
 
-    >>> as_typed("prior must be below 1, but it is 2: give prior=0.1.", ["prior"])
+    >>> as_typed("prior must be below 1, but it is 2: give prior=0.1.", {"prior": "--prior"})
     '--prior must be below 1, but it is 2: give --prior 0.1.'
     """
-    flags = {name: f"--{name.replace('_', '-')}" for name in names}
     subject, must, rest = sentence.partition(" must ")
     if not must:
         subject, rest = "", sentence

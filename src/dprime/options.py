@@ -42,7 +42,7 @@ SAMPLING = Option(
 EXPECTED_BATCH_SIZE = _training(
     "expected_batch_size", "Divisor of every sum of gradients, where it is public"
 )
-BATCH = Option("batch", "Expected number of records in a batch")
+BATCH_SIZE = Option("batch_size", "Expected number of records in a batch")
 LEARNING_RATE = _training("learning_rate", "Learning rate")
 LEARNING_RATES = Option("learning_rates", "Learning rates to choose from", NUMBERS)
 CLIP_NORM = _training("clip_norm", "Clipping norm C")
@@ -68,9 +68,7 @@ GROUP_SIZE = Option("group_size", "Number of records that one person may have", 
 
 DATA = Option("data", "Name of the data set, such as digits or mnist", TEXT)
 DATA_DIR = Option("data_dir", "Folder of the data sets' files", NAMED_FOLDER)
-DATASET_SIZE = Option(
-    "dataset_size", "Number of training records, where the file does not say", WHOLE
-)
+DATASET_SIZE = Option("dataset_size", "Number of training records", WHOLE)
 MAX_RECORDS = Option("max_records", "Use only the first N records", WHOLE)
 POOL_SIZE = Option("pool_size", "Use only the first N distinct records as the pool", WHOLE)
 RECORD = Option("record", "Index of the attacked record", WHOLE)
@@ -112,6 +110,8 @@ OUTPUT_PROBABILITY = Option(
 
 # What is kept or claimed --------------------------------------------------------------------------
 
+RHO = Option("rho", "ρ of a guarantee of zero-concentrated DP")
+MU = Option("mu", "μ of a guarantee of Gaussian DP")
 ADVANTAGE = Option("advantage", "Largest acceptable membership advantage")
 BAYES_SECURITY = Option("bayes_security", "Least acceptable Bayes security")
 TPR = Option("tpr", "Largest acceptable TPR, at --fpr")
@@ -216,6 +216,10 @@ JSON = Option("json", "Print one JSON object", FLAG)
 
 MECHANISM = (NOISE_MULTIPLIER, SAMPLE_RATE, STEPS)
 LENGTHS = (*MECHANISM, EPOCHS)
+SIZES = (
+    BATCH_SIZE.here(note="With --dataset-size, in place of --sample-rate."),
+    DATASET_SIZE.here(note="With --batch-size; it is public then."),
+)
 COMPARED = (ADJACENCY.here("add-remove"), GROUP_SIZE)
 BACKENDS = (BACKEND, WORKERS, ADDRESS, TIME_LIMIT)
 

@@ -19,14 +19,6 @@ At = Mapping[str, float]  # the values of a metric's conditions
 
 
 @dataclass(frozen=True)
-class Condition:
-    """A number that a metric is read at; `options` says what it is, under the same name."""
-
-    default: float | None  # None: it must be given
-    explicit: bool = False  # a target must name it
-
-
-@dataclass(frozen=True)
 class Guessing:
     """What guessing reaches, given the conditions, and how a sentence names it."""
 
@@ -56,7 +48,7 @@ class Metric:
     name: str
     title: str
     say: str | Callable[[float, Kind, At], str]
-    conditions: Mapping[str, Condition] = field(default_factory=dict)
+    conditions: Mapping[str, float | None] = field(default_factory=dict)  # None: must be given
     read: Callable[..., float] | None = None  # where it is not the curve's method of that name
     stated: At = field(default_factory=dict)  # no conditions, but shown beside the value
     baseline: Guessing | None = None
@@ -147,7 +139,7 @@ _ENTRIES = (
         "tpr",
         "TPR at FPR {fpr}",
         "Wrongly accusing {fpr:%} of outsiders, an attacker finds {most} {x:%} of the members.",
-        {"fpr": Condition(0.01)},
+        {"fpr": 0.01},
         baseline=Guessing(lambda at: at["fpr"], "the fpr, which blind guessing reaches"),
         example=0.03,
         observation=Observation(
@@ -163,7 +155,7 @@ _ENTRIES = (
         "Where {prior:%} of the candidates are members, {most} {x:%} of an attacker's "
         '"member" answers, counted over many trainings, are right (of attackers who find at '
         "least {min_tpr:%} of the members).",
-        {"prior": Condition(0.1, explicit=True), "min_tpr": Condition(0.01)},
+        {"prior": 0.1, "min_tpr": 0.01},
         baseline=Guessing(lambda at: at["prior"], _BEFORE),
         example=0.9,
         observation=Observation(
@@ -179,7 +171,7 @@ _ENTRIES = (
         "Success at prior {prior}",
         "Answering member or not, an attacker is right {most} {x:%} of the time; blind "
         "guessing gets {blind:%}.",
-        {"prior": Condition(0.5)},
+        {"prior": 0.5},
         baseline=Guessing(
             lambda at: max(at["prior"], 1.0 - at["prior"]),
             "what always giving the likelier answer reaches",
@@ -196,7 +188,7 @@ _ENTRIES = (
         "belief",
         "Belief, exceeded with probability {exceeded}",
         _belief,
-        {"belief_prior": Condition(0.5), "exceeded": Condition(1e-3)},
+        {"belief_prior": 0.5, "exceeded": 1e-3},
         baseline=Guessing(lambda at: at["belief_prior"], _BEFORE),
         example=0.9,
     ),
@@ -204,13 +196,13 @@ _ENTRIES = (
         "belief_exceeds",
         "Chance of a belief above {belief_level}",
         _belief_exceeds,
-        {"belief_level": Condition(0.9), "belief_prior": Condition(0.5)},
+        {"belief_level": 0.9, "belief_prior": 0.5},
     ),
     Metric(
         "epsilon",
         "ε at δ {delta}",
         lambda value, kind, at: _differential_privacy(value, at["delta"], kind),
-        {"delta": Condition(1e-5, explicit=True)},
+        {"delta": 1e-5},
         read=_epsilon,
         example=3.0,
         share=False,
@@ -226,7 +218,7 @@ _ENTRIES = (
         "delta",
         "δ at ε {epsilon_level}",
         lambda value, kind, at: _differential_privacy(at["epsilon_level"], value, kind),
-        {"epsilon_level": Condition(1.0)},
+        {"epsilon_level": 1.0},
         share=False,
     ),
     Metric(
@@ -248,7 +240,7 @@ _ENTRIES = (
         "Guessing a secret attribute",
         "Where the likeliest value has {max_prior:%}, an attacker guesses a record's secret "
         "right {most} {x:%} of the time.",
-        {"max_prior": Condition(None)},
+        {"max_prior": None},
         baseline=Guessing(
             lambda at: at["max_prior"], "max_prior, which guessing the likeliest value gets"
         ),
@@ -260,7 +252,7 @@ _ENTRIES = (
         "Success of a reconstruction",
         "Where the best guess without the model is close enough to a record in {guess:%} of "
         "the cases, an attack that sees it reconstructs the record {most} {x:%} of the time.",
-        {"guess": Condition(None)},
+        {"guess": None},
         baseline=Guessing(lambda at: at["guess"], "the guess, which needs no model"),
         example=0.05,
     ),
@@ -270,7 +262,7 @@ _ENTRIES = (
         '{Most} {x:%} of an attacker\'s "not a member" answers, counted over many trainings, '
         "are right (of attackers who say so of at least {min_tnr:%} of the outsiders); saying "
         "it without a look gets {blind:%}.",
-        {"prior": Condition(0.5), "min_tnr": Condition(0.01)},
+        {"prior": 0.5, "min_tnr": 0.01},
         baseline=Guessing(lambda at: 1.0 - at["prior"], "what is right without a look"),
         listed=False,
     ),
@@ -283,7 +275,7 @@ _ENTRIES = (
         "trained on with a probability of {most} {x:%} (for attacks that reconstruct it in at "
         "least {min_tpr:%} of the trainings that use it); without an attack it is {prior:%}. A "
         "record that the attack picks after seeing the model is not covered.",
-        {"prior": Condition(None), "min_tpr": Condition(0.01)},
+        {"prior": None, "min_tpr": 0.01},
         read=TradeOffMetrics.precision,
         listed=False,
     ),
@@ -294,7 +286,7 @@ _ENTRIES = (
         "For every record, the expected loss of a model trained without it and that of a model "
         "trained with it differ by {most} {x} (a loss between 0 and {loss_bound}, the mean over "
         "trainings).",
-        {"loss_bound": Condition(1.0)},
+        {"loss_bound": 1.0},
         read=lambda curve, loss_bound: (
             validate.positive("loss_bound", loss_bound) * curve.advantage()
         ),

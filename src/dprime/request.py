@@ -7,16 +7,17 @@ numbers wherever they are typed.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dprime import estimates, options, validate
 from dprime.consequences import Consequences, consequences
 from dprime.curve import Estimate, TradeOff
-from dprime.mechanisms import ADJACENCIES, DPSGD, Mechanism, PoolSampled
+from dprime.guarantees import GDP, ZCDP, EpsilonDelta, StatedGuarantee
+from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, DPSGD, Mechanism, PoolSampled
 from dprime.metrics import CONDITIONS, TARGETS, MetricValue, Reading, conditions_of, profile
-from dprime.option import Texts, read
+from dprime.option import Option, Texts, read
 from dprime.parameters import steps_from_epochs
 from dprime.registry import METRICS
 from dprime.solve import Solution, choose, solve
@@ -27,8 +28,16 @@ MECHANISM = tuple(option.name for option in options.MECHANISM)
 GOALS = tuple(options.DECLARED[name] for name in TARGETS)
 """What `choose` can keep, as options."""
 
-RISK = (*options.LENGTHS, options.SAMPLING, *options.COMPARED)
+TRAINING = (*options.LENGTHS, *options.SIZES, options.SAMPLING)
+"""What describes a training."""
+
+RISK = (*TRAINING, *options.COMPARED)
 """What `dprime risk` and `dprime choose` take alike."""
+
+GUARANTEES: Mapping[str, type[StatedGuarantee]] = {"epsilon": EpsilonDelta, "rho": ZCDP, "mu": GDP}
+"""What `dprime risk` takes in place of a training, where no more is known."""
+
+STATED = tuple(options.DECLARED[name] for name in GUARANTEES)
 
 OF_CONSEQUENCES = tuple(
     options.DECLARED[name].here(parameter.default)
@@ -54,7 +63,7 @@ ADDRESS_TARGETS = tuple(name for name in TARGETS if {*METRICS[name].conditions} 
 class RiskRequest:
     """What `dprime risk` or `dprime choose` is asked for, in numbers."""
 
-    mechanism: DPSGD  # one parameter is missing where it is to be chosen
+    mechanism: Mechanism  # one parameter is missing where it is to be chosen
     adjacency: str
     group_size: int
     readings: tuple[Reading, ...]
@@ -66,11 +75,12 @@ class RiskRequest:
     def estimates(self) -> list[Estimate]:
         """The closed forms that apply, none of them above the certified curve."""
         made, adjacency = self.mechanism, self.adjacency
-        if made.sampling != "poisson" or self.group_size > 1:
+        sampling = made.sampling if isinstance(made, DPSGD) else type(made).__name__
+        if not isinstance(made, DPSGD) or sampling != "poisson" or self.group_size > 1:
             raise validate.InputError.of(
                 "The estimates",
-                "be asked for Poisson sampling and group_size 1",
-                f"sampling is {made.sampling!r} and group_size {self.group_size}",
+                "be asked for DP-SGD with Poisson sampling and group_size 1",
+                f"it is {sampling} with group_size {self.group_size}",
                 "leave --estimates out",
             )
         z, q, steps = made.noise_multiplier, made.sample_rate, made.steps
@@ -89,7 +99,7 @@ class RiskRequest:
         given = {"prior", "belief_prior"} & set(wanted)
         return self.mechanism if given else PoolSampled(self.mechanism)
 
-    def chosen(self) -> DPSGD:
+    def chosen(self) -> Mechanism:
         relation, size = self.adjacency, self.group_size
         return choose(self.mechanism, adjacency=relation, group_size=size, **dict(self.target))  # type: ignore[arg-type]
 
@@ -118,9 +128,9 @@ def training_request(texts: Texts) -> DPSGD:
     return mechanism
 
 
-def risk_request(texts: Texts) -> RiskRequest:
-    """The request that `dprime risk` has with these options."""
-    return _request(training_request(texts), texts, {})
+def risk_request(texts: Texts, mechanism: Mechanism | None = None) -> RiskRequest:
+    """The request that `dprime risk` has with these options, or of a mechanism that is known."""
+    return _request(mechanism or _stated(texts) or training_request(texts), texts, {})
 
 
 def choose_request(texts: Texts) -> RiskRequest:
@@ -157,8 +167,31 @@ def answer_json(
     }
 
 
-def _request(mechanism: DPSGD, texts: Texts, goals: Mapping[str, float]) -> RiskRequest:
+def leave_out(texts: Texts, contradicting: Iterable[Option], why: str) -> None:
+    """Refuse options that say the same as something else that was given."""
+    for each in contradicting:
+        if each.name in texts:
+            wanted, remedy = f"left out where {why}", "leave one of the two out"
+            raise validate.invalid_value(each.name, texts[each.name], wanted, remedy)
+
+
+def _stated(texts: Texts) -> StatedGuarantee | None:
+    """The guarantee that stands in place of a training, if one is given."""
+    given = read(STATED, texts)
+    if not given:
+        return None
+    names = {name: given.get(name) for name in GUARANTEES}
+    name = validate.exactly_one(", ".join(GUARANTEES), names, "leave the others out")
+    leave_out(texts, TRAINING, f"{name}={texts[name]} is all that is known")
+    if name == "epsilon":
+        given["delta"] = read([options.DELTA], {"delta": "1e-5", **texts})["delta"]
+    return GUARANTEES[name](**given, adjacency=texts.get("adjacency", DEFAULT_ADJACENCY))
+
+
+def _request(mechanism: Mechanism, texts: Texts, goals: Mapping[str, float]) -> RiskRequest:
     given = read(CONDITIONS, texts)
+    if isinstance(mechanism, EpsilonDelta) and mechanism.delta == 0:
+        given.pop("delta", None)  # a pure ε is stated; it is read where every ε is
     own = {  # the targets' own conditions; the others only shape the table
         name: given[name] for goal in goals for name in METRICS[goal].conditions if name in given
     }
@@ -173,20 +206,39 @@ def _request(mechanism: DPSGD, texts: Texts, goals: Mapping[str, float]) -> Risk
 
 
 def _described(texts: Texts) -> DPSGD:
-    sampling: Any = texts.get("sampling", "poisson")
-    mechanism = DPSGD(**read(options.MECHANISM, texts), sampling=sampling)
+    given: dict[str, Any] = read(options.MECHANISM, texts)
+    if {"batch_size", "dataset_size"} & texts.keys():
+        given["sample_rate"] = _rate_of_sizes(texts)
+        # Who compares by adding a record says that the size is a constant, and not that of the data
+        given["public_size"] = texts.get("adjacency") != DEFAULT_ADJACENCY
+    mechanism = DPSGD(**given, sampling=texts.get("sampling", "poisson"))  # type: ignore[arg-type]
     if "epochs" not in texts:
         return mechanism
     lengths = {name: texts.get(name) for name in ("steps", "epochs")}
     validate.exactly_one("steps, epochs", lengths, "leave one out")
     if mechanism.sample_rate is None:
-        remedy = "add --sample-rate, or give --steps"
+        remedy = "add --sample-rate, or --batch-size with --dataset-size, or give --steps"
         raise validate.InputError.of("sample_rate", "be given with epochs", "it is missing", remedy)
     epochs = options.EPOCHS.read(texts["epochs"])
     return replace(mechanism, steps=steps_from_epochs(epochs, mechanism.sample_rate))
 
 
-def _adjacency(texts: Texts, mechanism: DPSGD, goals: Mapping[str, float]) -> str:
+def _rate_of_sizes(texts: Texts) -> float:
+    """The share of the records in a batch, from the size of both."""
+    for one, other in (("batch_size", "dataset_size"), ("dataset_size", "batch_size")):
+        if one not in texts:
+            raise validate.invalid_input(one, "missing", f"given with {other}", "add it")
+    leave_out(texts, [options.SAMPLE_RATE], "batch_size and dataset_size give it")
+    sizes = read(options.SIZES, texts)
+    records = validate.whole("dataset_size", sizes["dataset_size"], example=60_000)
+    batch = validate.positive("batch_size", sizes["batch_size"], example=256)
+    if batch > records:
+        wanted = f"at most the {records:,} records of dataset_size"
+        raise validate.invalid_value("batch_size", batch, wanted, "mend one of the two")
+    return batch / records
+
+
+def _adjacency(texts: Texts, mechanism: Mechanism, goals: Mapping[str, float]) -> str:
     """The adjacency that was asked for; guessing a secret is a question of replacing a record."""
     if "secret_success" in goals:
         return texts.get("adjacency", "replace")  # `choose` refuses any other

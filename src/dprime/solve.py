@@ -144,9 +144,11 @@ def _free_parameter(mechanism: Mechanism) -> str:
     missing = mechanism.free_parameters()
     if len(missing) == 1:
         return missing[0]
-    which = f"Exactly one parameter of {type(mechanism).__name__}"
-    shown = f"{' and '.join(missing)} are missing" if missing else "none is missing"
+    which, shown = f"Exactly one parameter of {type(mechanism).__name__}", "none is missing"
     remedy = "leave out the one that dprime shall find"
+    if missing:
+        which, remedy = f"Exactly one of {', '.join(missing)}", "give the others"
+        shown = f"{len(missing)} of them are missing"
     raise validate.InputError.of(which, "be left out to be chosen", shown, remedy)
 
 

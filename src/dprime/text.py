@@ -92,6 +92,16 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "EmptyBatches": (SECRET,),
 }
 """The conditions of mechanisms that are no DP-SGD, by the name in their description."""
+STATEMENTS = {
+    "EpsilonDelta": "A mechanism that is ({epsilon:g}, {delta:g})-differentially private",
+    "ZCDP": "A mechanism that is {rho:g}-zCDP",
+    "GDP": "A mechanism that is {mu:g}-GDP",
+}
+"""Guarantees as people write them; every mechanism may stand behind one."""
+STATED_ONLY = (
+    "These limits hold for every mechanism with this guarantee; if you know the mechanism, its own "
+    "parameters give numbers that are as sharp or sharper."
+)
 
 
 def certified(adjacency: str | None = None, group_size: int = 1) -> str:
@@ -125,7 +135,7 @@ def describe(
     """A mechanism in one line; the digits of a chosen parameter are cut on the safe side.
 
     >>> describe({"name": "Gaussian", "noise_multiplier": 8.0}, "replace")
-    'Gaussian, 8.0; one record replaced'
+    'Gaussian, noise multiplier 8.0; one record replaced'
     """
 
     def digits(name: str) -> str:
@@ -141,10 +151,20 @@ def describe(
             f"{described['sampling']} sampling"
         )
     else:
-        what = ", ".join(map(str, described.values()))
+        what = _named(described)
     records = _records(group_size)
     changed = {"replace": f"{records} replaced", "zero-out": f"{records} zeroed out"}
     return f"{what}; {changed.get(adjacency, f'with or without {records}')}"
+
+
+def _named(described: Mapping[str, Any]) -> str:
+    """A mechanism that is no DP-SGD: a guarantee as people write it, else name and parameters."""
+    if parts := described.get("mechanisms"):
+        return f"{len(parts)} parts, the first of them {parts[0]['name']}"
+    if described["name"] in STATEMENTS:
+        return STATEMENTS[described["name"]].format(**described)
+    name, *others = (f"{key.replace('_', ' ')} {value}" for key, value in described.items())
+    return ", ".join([name.removeprefix("name "), *others])
 
 
 def command(name: str, options: Mapping[str, str]) -> str:

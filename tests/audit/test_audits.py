@@ -175,9 +175,9 @@ def test_a_bar_counts_the_trials_and_says_what_they_show_so_far(tmp_path, monkey
     real, read, told = Run.arrays, [], []
 
     @contextmanager
-    def bar(title, trials, show):
-        told.append((title, trials))
-        yield lambda trials, title=None: told.append((title and title(), trials))
+    def bar(title, trials, show, *, before):
+        told.append((title, trials, before))
+        yield lambda trials, note=None: told.append((note and note(), trials))
 
     def arrays(run, since=0):
         read.append(since)
@@ -188,16 +188,16 @@ def test_a_bar_counts_the_trials_and_says_what_they_show_so_far(tmp_path, monkey
     options = {"trials": 40, "block": 20, "path": tmp_path / "a.run"}
     audit("malicious-dataset", small(), **options)
     assert read == [0, 1, 2, 3, 0, 0]  # each block as it ends, then all to conclude and to record
-    assert told[:3] == [("malicious data set", 80), (None, 0), ("malicious data set", 20)]
-    assert [trials for _, trials in told[2:]] == [20] * 4
-    words = r"malicious data set: Membership advantage ≥ [\d.e-]+ so far, [\d.]+ allowed"
-    assert all(re.fullmatch(words, title) for title, _ in told[3:])
+    assert told[:2] == [("malicious data set", 80, 0), ("", 20)]
+    assert [trials for _, trials in told[1:]] == [20] * 4
+    words = r"Membership advantage ≥ [\d.e-]+ so far, [\d.]+ allowed"
+    assert all(re.fullmatch(words, note) for note, _ in told[2:])
     told.clear()
     audit("malicious-dataset", small(), **options)
     assert told == []  # nothing is left to be played
     play(monkeypatch, fails_first)
     audit("malicious-dataset", small(), trials=20, block=20)
-    assert ("malicious data set", 0) in told
+    assert ("", 0) in told
 
 
 def test_another_configuration_on_the_same_path_is_refused(tmp_path):

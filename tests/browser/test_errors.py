@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from commands import TYPED
 from dprime.option import as_typed
-from dprime.options import DECLARED
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_the_sentence_of_the_command_line_stands_beside_the_slider(visit, slider
         timeout=60,
     )
     assert told.returncode == 2
-    assert f"Error: {as_typed(sentence, DECLARED)}" == " ".join(told.stderr.split())
+    assert f"Error: {as_typed(sentence, TYPED)}" == " ".join(told.stderr.split())
     assert page.locator(f"#{slider}-exact").get_attribute("aria-invalid") == "true"
     assert page.input_value(f"#{slider}-exact") == text, "what was typed can be mended"
     assert visit.numbers() == before

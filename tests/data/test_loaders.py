@@ -77,7 +77,7 @@ def test_a_missing_file_is_named_with_its_address(name, tmp_path):
             data.load(name, folder)
         assert isinstance(missing.value, InputError)
         below = "retail/" if name == "retail100" else f"{name}/"
-        for part in ("data_dir", folder, "DPRIME_DATA", ADDRESSES[name], below):
+        for part in ("data_dir", folder or "not given", "DPRIME_DATA", ADDRESSES[name], below):
             assert str(part) in str(missing.value)
 
 
@@ -87,7 +87,7 @@ def test_the_environment_names_the_folder_and_an_argument_is_stronger(tmp_path, 
     assert len(data.load("location30").train) == 48
     refused("location30", tmp_path / "empty", "empty")
     monkeypatch.setenv("DPRIME_DATA", "")
-    refused("location30", None, "but it is None")
+    refused("location30", None, "but it is not given")
 
 
 def test_without_scikit_learn(monkeypatch):

@@ -137,7 +137,7 @@ def test_too_few_answers_are_inconclusive():
 
 def test_whether_answers_could_tell_goes_by_the_number_that_is_flagged():
     """A tenth of 30 records is 3, though 0.1 · 30 is a little more as a float."""
-    claim, recipe = TradeOff.gaussian(0.7), Recipe(batch=5, epochs=1)
+    claim, recipe = TradeOff.gaussian(0.7), Recipe(batch_size=5, epochs=1)
     few = {"attacks": ["yeom"], "targets": 2, "records": 30, "sampling_probabilities": (0.1,)}
     told = [contradicts(claim, n, n, records=30, prior=0.1, choices=2) for n in (3, 4)]
     assert [found_with(recipe, lambda _: claim, **few).telling, True] == told

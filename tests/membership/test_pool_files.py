@@ -51,7 +51,7 @@ def test_the_file_holds_what_the_seed_draws_and_records_may_differ_in_probabilit
 
 
 def test_the_public_file_gives_the_mechanism(folder):
-    facts = sample("pool.csv", "train.csv", sampling_probability=0.3, batch=5)
+    facts = sample("pool.csv", "train.csv", sampling_probability=0.3, batch_size=5)
     known = json.loads((folder / "train.csv.pool.json").read_text())
     assert known == to_json(facts)
     assert known["expected_records"] == 15.0
@@ -139,7 +139,7 @@ EITHER = "sampling_probability, probability_column"
         (NO_NUMBER | {"probability_column": "age"}, "age in line 2", "strictly between"),
         ({"ignore": ["ID"]}, "ignore", "one of the pool's columns"),
         ({"ignore": ["id", "age", "pi"]}, "ignore", "some of the columns"),
-        ({"batch": 16}, "batch", "at most the expected size of the draw, 15"),
+        ({"batch_size": 16}, "batch_size", "at most the expected size of the draw, 15"),
         ({"probability_column": "pi"}, f"Exactly one of {EITHER}", "given"),
     ],
 )  # fmt: skip

@@ -17,7 +17,7 @@ from pools import OTHERS, POOL, PRIVATE, by_hand, clouds, network, trainers
 @pytest.mark.parametrize("probability", [0.1, 0.8])
 def test_batches_keep_their_size_epochs_their_length_and_noise_the_claim(probability):
     """Rate, steps and noise follow from the expected size, never from who was drawn."""
-    recipe = Recipe(batch=50, epochs=4, epsilon=3.0, delta=1e-5)
+    recipe = Recipe(batch_size=50, epochs=4, epsilon=3.0, delta=1e-5)
     training = recipe.training(1000, probability)
     assert training.sample_rate * 1000 * probability == pytest.approx(50)
     assert training.steps == pytest.approx(4 * 1000 * probability / 50, abs=1)
@@ -28,7 +28,7 @@ def test_noise_may_be_given_and_without_any_nothing_is_clipped_or_claimed():
     training = Recipe(noise_multiplier=2.0).training(1000, 0.5)
     assert training.mechanism() == DPSGD(2.0, training.sample_rate, training.steps)
     assert Recipe().training(1000, 0.5).clip_norm is None
-    assert trainers(Recipe(batch=20)).claim(0.5) is None
+    assert trainers(Recipe(batch_size=20)).claim(0.5) is None
 
 
 def test_trainers_and_their_claims():

@@ -271,8 +271,8 @@ def test_a_callback_of_lightning_looks_for_the_monitor_of_each_training(private)
     from dprime.monitor.lightning import LightningMonitor
 
     class Module:
-        def log(self, name, value):
-            self.logged = value
+        def log_dict(self, values):
+            self.logged = values
 
     callback, module = LightningMonitor(), Module()
     for noise in (20.0, 1.0):
@@ -283,7 +283,7 @@ def test_a_callback_of_lightning_looks_for_the_monitor_of_each_training(private)
         callback.on_train_start(None, module)
         made.train()
         callback.on_train_epoch_end(None, module)
-        assert module.logged == module.monitor.answer().value
+        assert module.logged == module.monitor.numbers()
         assert callback.state_dict()["ledger"] == module.monitor.state_dict()["ledger"]
     given = LightningMonitor(monitor := watch(private()))
     given.on_fit_start(None, module)

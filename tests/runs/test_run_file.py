@@ -169,7 +169,7 @@ def test_one_works_while_others_read(path, run, monkeypatch):
 def test_any_name_will_do(tmp_path, name):
     with Run.create(tmp_path / name, "audit", {}, blocks=1) as made:
         made.finish(0, scores(0), seconds=1.0)
-    assert {entry.name for entry in tmp_path.iterdir()} == {name, f"{name}.lock"}
+    assert {entry.name for entry in tmp_path.iterdir()} == {name}  # every block is done
     assert [(run.name, run.state) for run in list_runs(tmp_path)[0]] == [(name, "complete")]
 
 

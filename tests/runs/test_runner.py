@@ -53,11 +53,11 @@ def test_every_block_runs_once_in_order(store):
     assert len(work.ran) == 6
 
 
-def test_a_bar_counts_the_trials_that_are_done(store):
+def test_a_bar_counts_the_trials_of_each_block_that_ends(store):
     store.finish(0, scores(0), seconds=1.0)
     told = []
     execute(store, Work(broken={1: 1}), on_block=counting(store, told.append))
-    assert told == [10, 0, 10, 10, 10, 10, 10]
+    assert told == [0, 10, 10, 10, 10, 10]
 
 
 def test_a_block_that_keeps_failing_is_tried_at_the_end_and_left_with_its_error(store):

@@ -311,3 +311,9 @@ def test_assumptions_law_and_what_is_left_open():
     every = [(part, name, sentence) for name in SIX for part, sentence in EVERY]
     assert [each for each in [*TOLD, *every] if each[2] not in told(*each[:2])] == []
     assert [each for each in NOT_TOLD if each[2] in told(*each[:2])] == []
+
+
+def test_a_group_of_one_has_one_member():
+    assert [words.members(count) for count in (1.0, 1.239, 12.0)] == [
+        "1 member", "1.23 members", "12 members",
+    ]  # fmt: skip

@@ -106,7 +106,6 @@ REFUSED = [
     (CHOOSE.replace("free=noise_multiplier", "free=delta"), "free must be one of"),
     (CHOOSE.replace("free=noise_multiplier", "free=steps"), "noise_multiplier must be given"),
     (f"{CHOOSE}&noise_multiplier=x&free=steps", "noise_multiplier must be a number"),
-    (CHOOSE.replace("advantage", "epsilon"), "delta must be given with epsilon"),
     (f"{CHOOSE}&adjacency=near", "adjacency must be one of"),
     ("/api/charts/trade-off?theme=pink", "theme must be 'light' or 'dark', but it is 'pink'"),
 ]

@@ -183,7 +183,8 @@ def test_a_port_in_use_is_one_sentence(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [(["--port", "70000"], "port must be between 0 and 65535"),
-     (["--port", "x"], "port must be a number"), (["--port", "1.5"], "port must be a whole number"),
+     (["--port", "x"], "port must be a whole number"),
+     (["--port", "1.5"], "port must be a whole number"),
      (["--port", "nan"], "port must be a whole number"),
      (["--port", "inf"], "port must be a whole number"),
      (["--host", "203.0.113.1"], "host must be one to listen on"),

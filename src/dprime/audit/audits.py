@@ -300,8 +300,9 @@ def play(
             attack = _crafted(attacker, target)
             run.note("about", attack.about)
             game = Game(target, attack, config.trials, config.block, target.seed)
-            with bar(attacker.title, 2 * config.trials, progress) as advance:
-                watcher = _watcher(run, config, attacker.title, target, advance)
+            before = run.state().total_trials
+            with bar(attacker.title, 2 * config.trials, progress, before=before) as advance:
+                watcher = _watcher(run, config, target, advance)
                 execute(run, game, backend=backend, on_block=watcher)
     about = run.noted("about") or _crafted(attacker, target).about
     conclude(run, config, attacker, target, about)
@@ -322,26 +323,25 @@ def _crafted(attacker: Adversary, target: AttackTarget) -> Attack:
 
 
 def _watcher(
-    run: Run, config: AuditConfig, title: str, target: AttackTarget, advance: Callable[..., None]
+    run: Run, config: AuditConfig, target: AttackTarget, advance: Callable[..., None]
 ) -> Callable[[int, State], None]:
     """Moves the bar at each block, and shows what the trials so far say; only the end decides."""
     metric = Reading("advantage") if config.criterion == "curve" else config.criterion
     allowed = metric.value(config.curve)
     scores: list[tuple[Floats, Floats]] = []
     read, done = 0, run.state().total_trials
-    advance(done)
 
     def words() -> str:
         nonlocal read
         if arrays := run.arrays(since=read):
             scores.append(scores_of(arrays))
         read = run.state().done
-        answer, workers = title, run.workers()
+        lines, workers = list[str](), run.workers()
         worlds = [np.concatenate(world) for world in zip(*scores, strict=True)]
         if worlds and min(map(len, worlds)) >= SHOWN_AFTER:
             reached = bound_of(config, worlds, metric).value(metric)
-            answer += f": {metric.title} ≥ {reached:.3g} so far, {allowed:.3g} allowed"
-        return "\n  ".join([answer, *(worker_lines(workers) if len(workers) > 1 else [])])
+            lines.append(f"{metric.title} ≥ {reached:.3g} so far, {allowed:.3g} allowed")
+        return "\n".join([*lines, *(worker_lines(workers) if len(workers) > 1 else [])])
 
     def on_block(_: int, state: State) -> None:
         nonlocal done

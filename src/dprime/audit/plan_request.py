@@ -40,6 +40,12 @@ OF_PLANS = ("strength", "power", "fraction_of_claim", "trials")
 """What `dprime audit` has no option for, or is planned."""
 
 
+OF_EPSILON = (
+    "Claimed is the curve of the noise that ε takes. An audit with noise of its own beside "
+    "--epsilon claims (ε, δ) alone, which allows more and takes more trials."
+)
+
+
 @dataclass(frozen=True)
 class Planned:
     """A plan, the audit that was planned, and what a number of trials can show at all."""
@@ -47,6 +53,7 @@ class Planned:
     plan: AuditPlan
     command: str | None
     limits: dict[str, float]
+    of_epsilon: bool
 
     def to_dict(self) -> dict[str, Any]:
         criterion = self.plan.criterion
@@ -58,7 +65,7 @@ class Planned:
 
     def lines(self) -> list[str]:
         """The plan in sentences, but for the command."""
-        lines = [self.plan.sentence()]
+        lines = [self.plan.sentence(), *([OF_EPSILON] if self.of_epsilon else [])]
         if self.limits:
             lines.append(
                 f"{int(self.limits['of_trials']):,} trials a world can show an ε of at most "
@@ -83,7 +90,7 @@ def planned(texts: Texts) -> Planned:
         _claim(values, delta), criterion=criterion_from(values.get("metric", "curve"), at), **how
     )
     limits = _limits(values.get("trials"), delta, made.confidence)
-    return Planned(made, _command(made, texts), limits)
+    return Planned(made, _command(made, texts), limits, "epsilon" in values)
 
 
 def _command(made: AuditPlan, texts: Texts) -> str | None:

@@ -34,7 +34,7 @@ from dprime.curve import LowerCurve, TradeOff
 from dprime.metrics import BLIND, Reading, audited
 from dprime.parameters import limited
 from dprime.shapes import GaussianShape, Polygon
-from dprime.text import round_down
+from dprime.text import round_down, round_up
 
 Criterion = Reading | Literal["curve"]
 """What a claim is judged by: one metric, or the whole curve."""
@@ -96,7 +96,7 @@ class AuditPlan:
         if isinstance(self.criterion, Reading) and self.claimed and self.target and share:
             by = self.criterion.phrase.partition(" ")[2]
             goal = f"{self.criterion.phrase} of at least {round_down(self.target)}"
-            part = f"{100 * share:g} % of what is claimed ({round_down(self.claimed)})"
+            part = f"{100 * share:g} % of what is claimed ({round_up(self.claimed)})"
             never = f"let the {self.method} bound show {goal}"
             parts.append(with_trials(self.trials, never, f"shows {goal}, {part}, {often}"))
         if self.strength > 1:

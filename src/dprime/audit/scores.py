@@ -103,7 +103,7 @@ def read_scores(path: Path) -> tuple[Array, Array]:
                 number = validate.parse(f"score in line {line}", score)
                 found[WORLDS[world.strip().lower()]].append(number)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        wanted = f"a CSV file to read ({error})"
+        wanted = f"a CSV file to read ({getattr(error, 'strerror', None) or error})"
         raise validate.invalid_value("scores", str(path), wanted, "give its path") from None
     return np.asarray(found["in"]), np.asarray(found["out"])
 

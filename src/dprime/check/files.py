@@ -19,6 +19,7 @@ from dprime.check.source import LONGEST_NOTEBOOK, LONGEST_SCRIPT, ZIP, Source, r
 SCRIPTS = (".py", ".pyw", ".ipynb")
 
 REMEDY = "give a training script, a notebook, a JSON description or a checkpoint"
+DATABASE = b"SQLite format 3\0"
 
 SAVED_ONLY = ("DP409",)
 """Codes that only a saved run can show."""
@@ -41,14 +42,17 @@ def check(
         dataset_size = validate.whole("dataset_size", dataset_size, example=60_000)
     if delta is not None:
         delta = validate.inner_probability("delta", delta, example="1e-5")
-    start = bounded.first_bytes(path, len(ZIP), REMEDY)
+    start = bounded.first_bytes(path, len(DATABASE), REMEDY)
     if not start.strip():
         raise validate.invalid_input(str(path), "empty", "a file with something in it", REMEDY)
-    if path.suffix not in SCRIPTS and (start == ZIP or path.suffix == ".json"):
+    if path.suffix not in SCRIPTS and (start.startswith(ZIP) or path.suffix == ".json"):
         from dprime.check.saved import check_saved, read_saved  # noqa: PLC0415  it needs SciPy
 
         values = read_saved(path, start)
         return check_saved(str(path), values, dataset_size=dataset_size, delta=delta)
+    if start.startswith(DATABASE):
+        shown, remedy = "a run of dprime", f"see dprime report {path}"
+        raise validate.invalid_input(str(path), shown, REMEDY.removeprefix("give "), remedy)
     longest = LONGEST_NOTEBOOK if path.suffix == ".ipynb" else LONGEST_SCRIPT
     source = read_source(path, _text(path, bounded.read_bytes(path, longest, REMEDY)))
     if path.suffix not in SCRIPTS and not _is_script(source):
@@ -103,7 +107,7 @@ def _unclear(script: Script) -> Iterator[str]:
         if any(from_elsewhere(part) for m in event.get("module").each for part in m.parts()):
             yield f"Layers of the model that is made private in {event.place} come from elsewhere."
     for what in rules.unconfirmed(script):
-        yield f"RunRisks could not confirm {what}."
+        yield f"Reading the script could not confirm {what}."
     for line, codes in source.ignored.items():
         for code in sorted(codes - set(RULES)):
             yield f"The comment in {source.place(line)} names {code}, which is no code."

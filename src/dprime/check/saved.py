@@ -230,7 +230,9 @@ def read_saved(path: Path, start: bytes) -> object:
 def check_saved(
     path: str, values: object, *, dataset_size: int | None = None, delta: float | None = None
 ) -> Report:
-    """Judge a checkpoint, a monitor's state, or a description."""
+    """Judge a checkpoint, a monitor's state, a description, or an accountant's history alone."""
+    if isinstance(values, list) and any(isinstance(each, list) for each in values):
+        values = {"history": values}
     if isinstance(values, Mapping) and "ledger" in values:
         return check_state(path, values, dataset_size, delta)
     if not path.endswith(".json") and isinstance(values, Mapping) and "history" not in values:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import dprime
-from dprime.cli.commands import OnDemand, listed
+from dprime.cli.commands import OnDemand, UsageError, listed
 from dprime.option import nearest
 from dprime.text import printable
 from dprime.validate import InputError
@@ -19,13 +19,9 @@ from dprime.validate import InputError
 app = typer.Typer(
     cls=OnDemand,
     help="What differential privacy really buys: risks from parameters, parameters from risks.",
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-
-UsageError: Any = typer.BadParameter.__bases__[0]
-"""Unknown options and the like; Typer does not export the class itself."""
 
 BAD_INPUT = 2
 """Exit code for every error that the user can mend."""
@@ -81,21 +77,35 @@ def _call() -> None:
     try:
         code = app(standalone_mode=False, prog_name="dprime")
     except UsageError as error:
-        called = "dprime" if error.ctx is None else error.ctx.command_path
-        sentence, otherwise = error.format_message().rstrip("."), f"see {called} --help."
+        sentence = _usage(error)
         if not sentence:  # no command was given, and the help is shown
             sys.exit(BAD_INPUT)
-        if typed := getattr(error, "option_name", None):
-            given = [name for each in error.ctx.command.params for name in each.opts]
-            flags = [name for name in given if name.startswith("--")]
-            _fail(f"No such option: {typed}: {nearest(typed, flags, otherwise)}")
-        _fail(f"{sentence}: {otherwise}")
+        _fail(sentence)
     except InputError as error:
         _fail(str(error))
     except typer.Abort:
         sys.exit(130)
     else:
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: Any) -> str:
+    """What was typed wrongly, the nearest that is known, and where to read more."""
+    params = error.ctx.command.params
+    help_of = f"see {error.ctx.command_path} --help"
+    flags = [name for each in params for name in each.opts if name.startswith("--")]
+    typed, missing = getattr(error, "option_name", None), getattr(error, "param", None)
+    if typed and typed not in flags:
+        near = nearest(typed, flags, help_of)
+        sentence = f"No such option: {typed}" + ("" if near == help_of else f": {near}")
+    elif missing is not None:
+        name = missing.metavar if missing.param_type_name == "argument" else missing.opts[0]
+        sentence = f"{name} must be given, but it is missing"
+    else:
+        sentence = error.format_message().rstrip(".")
+    if sentence.endswith("?"):
+        return f"{sentence} {help_of.capitalize()}."
+    return sentence and f"{sentence}: {help_of}."
 
 
 def _fail(sentence: str) -> None:

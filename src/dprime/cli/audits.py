@@ -63,6 +63,7 @@ def audit(
         config = AuditConfig.from_options(values, asked)
         _say_certified("", config)
         path = command.path_of(given, config.adversary, config.data)
+        command.starting(f"Starting {config.adversary} on {config.data}", given)
         where = command.backend_of(given, config.device)
         from dprime.audit.audits import begin  # noqa: PLC0415  it needs PyTorch
 
@@ -100,6 +101,7 @@ def _finish_batch(
     configs: Mapping[str, AuditConfig], folder: Path, given: Mapping[str, str]
 ) -> None:
     """Play them all and print what they found; finished runs stay whatever happens."""
+    command.starting(f"Starting {', '.join(configs)}", given)
     from dprime.audit.audits import Played, play_batch  # noqa: PLC0415  it needs PyTorch
     from dprime.data.devices import device_title  # noqa: PLC0415
     from dprime.runs.config import versions  # noqa: PLC0415

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from dprime import options, text
 from dprime.check import check as look
-from dprime.cli.command import FAILED, show, takes
+from dprime.check.files import SCRIPTS
+from dprime.cli.command import FAILED, show, starting, takes
 from dprime.option import read
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 CHECKED = (
-    options.DATASET_SIZE,
+    options.DATASET_SIZE.here(note="Where the file does not say."),
     options.DELTA.here(note="Else the file's own, or 1e-5."),
 )
 
@@ -29,12 +30,16 @@ CHECKED = (
 @takes(*CHECKED, options.JSON)
 def check(
     paths: Annotated[
-        list[Path], typer.Argument(help="Scripts, notebooks or saved runs.", metavar="FILE")
+        list[Path],
+        typer.Argument(help="Scripts, notebooks, checkpoints, JSON descriptions.", metavar="FILE"),
     ],
     **given: str,
 ) -> None:
-    """Lint Opacus scripts, notebooks or saved runs. Exit code 1 for a mistake."""
-    reports = [look(path, **read(CHECKED, given)) for path in paths]
+    """Lint Opacus scripts, notebooks or checkpoints. Exit code 1 for a mistake."""
+    asked = read(CHECKED, given)
+    if any(path.suffix not in (*SCRIPTS, ".json") for path in paths if path.is_file()):
+        starting(f"Reading {', '.join(map(str, paths))}", given)
+    reports = [look(path, **asked) for path in paths]
     failed = any(report.failed for report in reports)
     record = {"failed": failed, "files": [report.as_json() for report in reports]}
     show(record, given, *(line for report in reports for line in _lines(report)))

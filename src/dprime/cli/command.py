@@ -21,6 +21,7 @@ from rich.markup import escape
 from typer.core import TyperCommand
 
 from dprime import option, options, text, validate
+from dprime.cli.commands import UsageError, without_types
 from dprime.option import Option
 
 if TYPE_CHECKING:
@@ -38,9 +39,16 @@ INTERRUPTED = 130
 
 def _annotate(each: Option) -> Any:
     return typer.Option(
-        each.flag, help=escape(each.line()), metavar=each.kind.metavar, show_default=False
+        each.flag,
+        help=escape(each.line()),
+        metavar=each.kind.metavar,
+        show_default=False,
+        autocompletion=(lambda: [*each.choices]) if each.choices else None,
     )
 
+
+ALSO = {"path": "run", "settings": "file", "attack": "attacks", "pool": "data"}
+"""What errors call a parameter of a command besides its own name."""
 
 takes = partial(option.takes, annotate=_annotate)
 """Gives a command its options."""
@@ -49,19 +57,33 @@ takes = partial(option.takes, annotate=_annotate)
 class Command(TyperCommand):
     """A command; its errors name options as they are typed."""
 
-    def get_help_option(self, ctx: Any) -> Any:
-        """The option --help, without the type that a flag does not have."""
-        found: Any = super().get_help_option(ctx)
-        if found is not None:
-            found.metavar = ""
-        return found
+    def get_params(self, ctx: Any) -> list[Any]:
+        return without_types(super().get_params(ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """`[OPTIONS] RUN [OTHER]...`, as manuals write it."""
+        arguments = [each for each in self.params if each.param_type_name == "argument"]
+        dots = ["" if each.nargs == 1 else "..." for each in arguments]
+        named = [f"{each.metavar}" if each.required else f"[{each.metavar}]" for each in arguments]
+        return ["[OPTIONS]", *map("".join, zip(named, dots, strict=True))]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except UsageError as error:
+            error.ctx = error.ctx or ctx  # an option without its value does not know its command
+            raise
 
     def invoke(self, ctx: Any) -> Any:
-        names = [each.name for each in self.params if each.param_type_name == "option"]
+        typed = {
+            each.name: each.opts[0] if each.param_type_name == "option" else str(each.metavar)
+            for each in self.params
+        }
+        also = {word: typed[name] for word, name in ALSO.items() if name in typed}
         try:
             return super().invoke(ctx)
         except validate.InputError as error:
-            error.args = (option.as_typed(str(error), names),)
+            error.args = (option.as_typed(str(error), {**also, **typed}),)
             raise
 
 
@@ -80,6 +102,12 @@ def show(record: Mapping[str, Any], given: Mapping[str, Any], *texts: Renderable
 def say(words: str, style: str = "", *, error: bool = False) -> None:
     """A line as it is, whatever is in it."""
     Console(stderr=error).print(words, style=style, highlight=False, markup=False, soft_wrap=True)
+
+
+def starting(words: str, given: Mapping[str, Any]) -> None:
+    """Say at once what takes a while to begin, where no JSON is printed."""
+    if "json" not in given:
+        say(f"{words} …", "dim", error=True)
 
 
 def note(words: str, given: Mapping[str, Any]) -> None:

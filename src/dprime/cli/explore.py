@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dprime import options
-from dprime.cli.command import FOLDER, say, takes
+from dprime.cli.command import FOLDER, say, starting, takes
 from dprime.option import read
 from dprime.show.needs import check_server
 
@@ -21,11 +21,12 @@ def explore(
     **given: str,
 ) -> None:
     """Serve the interactive explorer on this machine, until Ctrl-C."""
+    port = read([options.PORT], given).get("port", options.PORT.default)
     check_server()
+    starting("Starting the explorer", given)
     from dprime.web.runs import checked_folder  # noqa: PLC0415
     from dprime.web.serve import listening, place_for, run  # noqa: PLC0415  it needs an extra
 
-    port = read([options.PORT], given).get("port", options.PORT.default)
     place = place_for(given.get("host"), port, given.get("token"))
     if folder == FOLDER:
         with contextlib.suppress(OSError):  # what is in the way is said where it is opened

@@ -35,11 +35,13 @@ def frontier(**given: str) -> None:
     request = FrontierRequest.of(read(FRONTIER, given))
     if "plan_only" in given:
         _check_nothing_is_written(given)
+        command.starting(f"Planning for {request.data}", given)
         _, made = request.planned()
         command.show(to_json(made), given, plan_table(made), made.planned)
         return
     _make_folder(given)
     command.check_torch("training")
+    command.starting(f"Starting a frontier on {request.data}", given)
     where = command.backend_of(given, request.device)
     found = finish_frontier(request, command.path_of(given, "frontier", request.data), where, given)
     if "charts" in given:
@@ -53,6 +55,7 @@ def infer(**given: str) -> None:
     command.check_fail_on(given)
     request = InferenceRequest.of(read(INFERENCE, given))
     _make_folder(given)
+    command.starting(f"Starting membership inference on {request.data}", given)
     where = command.backend_of(given, request.device)
     found = finish_inference(request, command.path_of(given, "infer", request.data), where, given)
     if "charts" in given:
@@ -219,7 +222,7 @@ def found_table(found: Mapping[str, Any], data: str) -> Table:
     table = plain_table(title, "Attack", "AUC", *(f"TPR at FPR {x}" for x in attacks[0]["tpr"]))
     for each in attacks:
         table.add_row(each["title"], *map(interval_cell, (each["auc"], *each["tpr"].values())))
-    if found["allowed"] is not None:
+    if found["allowed"] is not None and attacks[0]["tpr"]:
         table.add_row(_at_most(found), "", *map(round_up, found["allowed"]["tpr"].values()))
     table.caption = (
         f"Means over the targets with {100 * found['confidence']:g} % Student-t intervals. AUC: "

@@ -12,7 +12,7 @@ import typer
 
 from dprime import options, validate
 from dprime.audit.record import AuditRecord, record_of
-from dprime.cli.command import say, show, takes
+from dprime.cli.command import say, show, starting, takes
 from dprime.cli.runs import show_kept
 from dprime.option import read
 from dprime.runs.run import Run
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from dprime.show.report import Drawings
 
 OURS = {
-    ".html": '<meta name="generator" content="dprime ',
-    ".json": '"schema": "urn:dprime:privacy-card:',
-    ".md": MARK,
+    ".html": ('<meta name="generator" content="dprime ',),
+    ".json": ('"schema": "urn:dprime:privacy-card:', '"$schema": "https://vega.github.io/'),
+    ".md": (MARK,),
+    ".svg": ('-title" aria-describedby="',),
 }
-"""What an earlier report or card has in it, so that nothing else is overwritten."""
+"""What an earlier report, card or chart has in it, so that nothing else is overwritten."""
 
 WRITTEN = (
     options.OUT.here(note="The page; the run's name with .html if not given."),
@@ -43,6 +44,7 @@ WRITTEN = (
     options.CARD,
     options.MODEL_CARD,
     options.REGISTRY,
+    options.FORCE.here(note="Without it only what dprime has written is; PDF and PNG never are."),
 )
 
 
@@ -51,7 +53,7 @@ def report(
     run: Annotated[Path, typer.Argument(help="File of the run.", metavar="RUN")],
     others: Annotated[
         list[Path] | None,
-        typer.Argument(help="Other runs of the same claim, to compare.", metavar="[OTHER]..."),
+        typer.Argument(help="Other runs of the same claim, to compare.", metavar="OTHER"),
     ] = None,
     **given: str,
 ) -> None:
@@ -61,18 +63,22 @@ def report(
         return
     asked = read(WRITTEN, given)
     page = asked.get("out", run.with_suffix(".html"))
-    _check_name("out", page, (".html",))
+    check = partial(_check_name, force="force" in asked)
+    check("out", page, (".html",))
     if "card" in asked:
-        _check_name("card", asked["card"], (".json", ".md"))
+        check("card", asked["card"], (".json", ".md"))
     if "pdf" in asked:
-        _check_ending("pdf", asked["pdf"], (".pdf",))
+        check("pdf", asked["pdf"], (".pdf",))
     kind, about = _format(asked), Deployment.from_options(read(DEPLOYMENT, given))
     check_report()
+    starting(f"Drawing the report of {run}", given)
     from dprime.show.report import drawings_of  # noqa: PLC0415  it draws
 
     record = compared(record_of(run), [record_of(other) for other in others or ()])
     exported = _exported(record, asked, about)
     drawings = drawings_of(record)
+    for chart, _ in drawings if "charts" in asked else ():
+        check("charts", asked["charts"] / f"{chart.name}.{kind}", (f".{kind}",))
     written = [_page(page, record, drawings, about)]
     if "charts" in asked:
         written += _charts(asked["charts"], kind, drawings)
@@ -88,8 +94,8 @@ def report(
         show(card_of(record, about), given)
         return
     say(headline(record), "bold")
-    for place in written:
-        say(f"Written: {place}")
+    for line in written:
+        say(line)
 
 
 def _exported(record: AuditRecord, asked: Mapping[str, Any], about: Deployment) -> dict[str, str]:
@@ -125,19 +131,20 @@ def _check_ending(name: str, path: Path, endings: Sequence[str]) -> None:
         raise validate.invalid_value(name, str(path), wanted, f"end it in {endings[0]}")
 
 
-def _check_name(name: str, path: Path, endings: Sequence[str]) -> None:
+def _check_name(name: str, path: Path, endings: Sequence[str], *, force: bool) -> None:
     """Refuse a name of another kind of file, and a file that dprime has not written."""
     _check_ending(name, path, endings)
-    if path.exists() and not _ours(path):
+    if path.exists() and not force and not _ours(path):
         wanted = "a new file or one that dprime report has written"
-        raise validate.invalid_value(name, str(path), wanted, "give another name")
+        raise validate.invalid_value(name, str(path), wanted, "give another name, or --force")
 
 
 def _ours(path: Path) -> bool:
     try:
-        return OURS[path.suffix.lower()] in path.read_text(encoding="utf-8")
+        content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return False
+    return any(mark in content for mark in OURS.get(path.suffix.lower(), ()))
 
 
 def _format(asked: Mapping[str, Any]) -> str:
@@ -147,14 +154,14 @@ def _format(asked: Mapping[str, Any]) -> str:
     return validate.one_of("format", asked.get("format", "svg"), options.FORMAT.choices)
 
 
-def _page(path: Path, record: AuditRecord, drawings: Drawings, about: Deployment) -> Path:
+def _page(path: Path, record: AuditRecord, drawings: Drawings, about: Deployment) -> str:
     from dprime.show.report import report_html  # noqa: PLC0415  it draws
 
     page = report_html(record, drawings, about)
     return _write("out", path, lambda place: place.write_text(page, encoding="utf-8"))
 
 
-def _charts(folder: Path, kind: str, drawings: Drawings) -> list[Path]:
+def _charts(folder: Path, kind: str, drawings: Drawings) -> list[str]:
     from dprime.show.svg import standalone_svg  # noqa: PLC0415  it draws
 
     def save(chart: Chart, svg: str, place: Path) -> None:
@@ -169,7 +176,7 @@ def _charts(folder: Path, kind: str, drawings: Drawings) -> list[Path]:
     ]
 
 
-def _card(path: Path, record: AuditRecord, about: Deployment) -> Path:
+def _card(path: Path, record: AuditRecord, about: Deployment) -> str:
     text = (
         card_markdown(record, about)
         if path.suffix.lower() == ".md"
@@ -178,18 +185,20 @@ def _card(path: Path, record: AuditRecord, about: Deployment) -> Path:
     return _write("card", path, lambda place: place.write_text(text, encoding="utf-8"))
 
 
-def _pdf(page: Path, path: Path) -> Path:
+def _pdf(page: Path, path: Path) -> str:
     from dprime.show.pdf import write_pdf  # noqa: PLC0415  it looks for a browser
 
     return _write("pdf", path, lambda place: write_pdf(page, place))
 
 
-def _write(name: str, path: Path, write: Callable[[Path], object]) -> Path:
-    """Write a file and make its folder; an obstacle is an `InputError`."""
+def _write(name: str, path: Path, write: Callable[[Path], object]) -> str:
+    """Write a file and make its folder, and say which; an obstacle is an `InputError`."""
+    said = f"Written{' over' if path.exists() else ''}: {path}"
+    said += "" if path.parent.is_dir() else f", in the new folder {path.parent}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(path)
     except OSError as error:
         wanted = f"a place to write to ({error.strerror})"
         raise validate.invalid_value(name, str(path), wanted, "give another place") from None
-    return path
+    return said

@@ -2,30 +2,57 @@
 
 from __future__ import annotations
 
-from rich.table import Table
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
 
-from dprime import options, text
-from dprime.cli.command import say, show, takes
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from dprime import options, text, validate
+from dprime.check import check
+from dprime.cli.command import say, show, starting, takes
 from dprime.cli.tables import plain_table, risk_table
 from dprime.consequences import Consequences
 from dprime.mechanisms import DEFAULT_ADJACENCY
 from dprime.metrics import CONDITIONS, MetricValue, risk_profile
+from dprime.option import read
 from dprime.request import (
     GOALS,
     OF_CONSEQUENCES,
     RISK,
+    STATED,
+    TRAINING,
+    RiskRequest,
     answer_json,
     choose_request,
     consequences_request,
+    leave_out,
     risk_request,
 )
 from dprime.text import round_up
 
+ENOUGH = "--epsilon 3 --delta 1e-5, or --noise-multiplier 1.1 --sample-rate 0.01 --steps 2000"
+OF_FILES = ("adjacency", "group_size", "dataset_size")
+"""What a saved training may be asked for besides."""
 
-@takes(*RISK, *CONDITIONS, options.ESTIMATES, options.JSON)
-def risk(**given: str) -> None:
-    """Bound what an attacker can achieve against DP-SGD with the given parameters."""
-    request = risk_request(given)
+
+@takes(*RISK, *STATED, *CONDITIONS, options.ESTIMATES, options.JSON)
+def risk(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="Opacus checkpoint, or history or description (JSON).", metavar="FILE"),
+    ] = None,
+    **given: str,
+) -> None:
+    """Bound what an attacker can achieve against a training, or under a stated guarantee."""
+    if file is None and not {each.name for each in (*TRAINING, *STATED)} & given.keys():
+        needed = "A training, a guarantee or a file", "be given", "none is"
+        raise validate.InputError.of(*needed, f"for example dprime risk {ENOUGH}")
+    request, notes = _saved(file, given) if file else (risk_request(given), [])
+    if any(each.name in given for each in STATED):
+        notes = [text.STATED_ONLY]
     compared = (request.adjacency, request.group_size)
     estimated = request.estimates() if "estimates" in given else []
     answers = risk_profile(request.curve(), request.readings)
@@ -39,7 +66,36 @@ def risk(**given: str) -> None:
         shown.setdefault("estimates", {})[estimate.source] = found
         title = f"Estimate, no guarantee: {estimate.source}"
         tables.append(risk_table(title, listed, *compared))
-    show(shown, given, *tables)
+    words = map(Text, notes)  # as they are, whatever is in them
+    show({**shown, "notes": notes} if notes else shown, given, *tables, *words)
+
+
+def _saved(path: Path, given: Mapping[str, str]) -> tuple[RiskRequest, list[str]]:
+    """What is asked of a saved training, and what its file leaves open; nothing in it is run."""
+    described = (each for each in (*RISK, *STATED) if each.name not in OF_FILES)
+    leave_out(given, described, "a file describes the training")
+    if path.is_file():
+        starting(f"Reading {path}", given)
+    report = check(path, **read((options.DATASET_SIZE, options.DELTA), given))
+    if not report.reading.risks:
+        said = [each.sentence for each in report.findings] or [*report.reading.missing]
+        shown = (
+            f"none ({said[0].rstrip('.')})" if report.kind == "saved run" else f"a {report.kind}"
+        )
+        wanted, remedy = "a saved training with a guarantee", f"see dprime check {path}"
+        raise validate.invalid_input(str(path), shown, wanted, remedy)
+    found = report.reading.risks[-1]  # of all runs together, where there were several
+    relation = given.get("adjacency", found.adjacency)
+    if relation not in (found.adjacency, "replace"):
+        wanted = f"{found.adjacency!r} or 'replace' for this file"
+        raise validate.invalid_value("adjacency", relation, wanted, "leave it out")
+    (at,) = (each.conditions for each in found.answers if each.name == "epsilon")
+    texts = {**given, "adjacency": relation, "delta": str(at["delta"])}
+    notes = [
+        f"These are the numbers of {found.about} ({path}).",
+        *(each.sentence for each in report.findings),
+    ]
+    return risk_request(texts, found.mechanism), [*notes, *report.unresolved]
 
 
 @takes(*RISK, *GOALS, *CONDITIONS, options.ROUND_TO, options.JSON)
@@ -49,8 +105,10 @@ def choose(**given: str) -> None:
     compared = (request.adjacency, request.group_size)
     found, readings = request.solve(given.get("round_to", "steps"))
     answers, name = risk_profile(found.curve, readings), found.parameter
-    shown = answer_json(found.mechanism, *compared, answers)
-    digits = text.safe_digits(name, getattr(found.mechanism, name))
+    value = getattr(found.mechanism, name)
+    told = answer_json(found.mechanism, *compared, answers)
+    shown = {"chosen": {"name": name, "value": value}, **told}
+    digits = text.safe_digits(name, value)
     title = text.describe(shown["mechanism"], *compared, chosen=name)
     chosen = f"[bold]Chosen: {name.replace('_', ' ')} {digits}[/bold]"
     show(shown, given, chosen, risk_table(title, answers, *compared))

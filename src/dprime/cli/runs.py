@@ -28,6 +28,7 @@ from dprime.text import printable
 INTERVAL = 1.0
 """Seconds between two looks."""
 
+NO_RUN = "There is no run in {folder} yet: dprime audit --epsilon 4 --max-records 100 makes one."
 OF_MODELS = ("that of shadow models alone", "one with a result")
 
 
@@ -42,8 +43,12 @@ def resume(
     command.check_fail_on(given)
     command.check_torch("an audit")
     with Run.open_to_go_on(run) as opened:
-        kind, request, allowed = opened.kind, opened.request, "allow_code" in given
+        kind, request, state = opened.kind, opened.request, opened.state()
+        allowed = "allow_code" in given
         opened.check_code(allowed=allowed)
+    done = f"{state.done} of {state.blocks} blocks are done"
+    todo = "nothing is left to play" if state.complete else "going on"
+    command.starting(f"{run}: {done}, {todo}", given)
     where = command.backend_of(given, "auto" if request is None else request["device"])
     if kind == "audit":
         from dprime.audit.audits import resume as go_on  # noqa: PLC0415  it needs PyTorch
@@ -129,6 +134,8 @@ def runs(
 
 def _runs_in(folder: Path) -> tuple[list[Summary], dict[str, str]]:
     """The runs, and the files that have a run's name and are none."""
+    if folder == command.FOLDER and not folder.exists():  # the first run makes it
+        return [], {}
     found, others = list_runs(folder)
     return found, {name: why for name, why in others.items() if name.endswith(ENDING)}
 
@@ -136,9 +143,7 @@ def _runs_in(folder: Path) -> tuple[list[Summary], dict[str, str]]:
 def _shown(folder: Path, *, workers: bool = False) -> Group:
     """The runs, who works on those that are under way, and what is none."""
     found, others = _runs_in(folder)
-    parts: list[RenderableType] = [
-        _table(folder, found) if found else f"There is no run in {folder}."
-    ]
+    parts: list[RenderableType] = [_table(folder, found) if found else NO_RUN.format(folder=folder)]
     if workers:
         parts += [_at_work(folder / each.name) for each in found if each.state == "running"]
     parts += [Text(printable(f"{name}: {why}"), style="dim") for name, why in others.items()]

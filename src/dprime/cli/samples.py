@@ -27,7 +27,7 @@ DRAWN = (
     options.SAMPLING_PROBABILITY,
     options.PROBABILITY_COLUMN,
     options.IGNORE,
-    options.BATCH,
+    options.BATCH_SIZE,
     options.MEMBERS,
     options.SEED_FILE,
     options.FORCE,
@@ -95,7 +95,7 @@ def _print(pool: Path, facts: PoolFacts, files: dict[str, str], certify: str) ->
             f"Caution: with so few records nobody at all is drawn with probability "
             f"{round_up(facts.empty_probability, 2)}, and a training that stops there would tell."
         )
-    if facts.batch is not None:
-        say(f"Batches of {facts.batch:,}: sampling rate {facts.sample_rate:.6g}.")
+    if facts.batch_size is not None:
+        say(f"Batches of {facts.batch_size:,}: sampling rate {facts.sample_rate:.6g}.")
     say(f"What a training on it risks, {prior} as the prior:")
     say(f"  {certify}")

@@ -47,7 +47,7 @@ class DataSource:
         path = self.look(data_dir, *names)
         if path is None:
             wanted = " or ".join(f"{self.folder}/{name}" for name in names)
-            found = f"it is {None if data_dir is None else repr(str(data_dir))}"
+            found = "it is not given" if data_dir is None else f"it is {str(data_dir)!r}"
             requirement = f"be a folder with {wanted} (or the same with .gz) in it"
             raise MissingFileError.of("data_dir", requirement, found, self.remedy, data_dir)
         return path

@@ -34,11 +34,11 @@ class Recipe(Checked):
     training without privacy. Rate and steps follow from the expected number of records, never from
     the number that was drawn, which nothing public may depend on.
 
-    >>> Recipe(batch=50, epochs=4, epsilon=3.0).training(1000, 0.5).steps
+    >>> Recipe(batch_size=50, epochs=4, epsilon=3.0).training(1000, 0.5).steps
     40
     """
 
-    batch: int = configured(options.BATCH, 64, validate.whole)
+    batch_size: int = configured(options.BATCH_SIZE, 64, validate.whole)
     epochs: float = configured(options.EPOCHS, 20.0, validate.positive)
     epsilon: float | None = configured(options.EPSILON, None, validate.positive)
     delta: float = configured(options.DELTA, 1e-5, validate.inner_probability)
@@ -62,17 +62,17 @@ class Recipe(Checked):
         from dprime.train import SGD, TrainingConfig  # noqa: PLC0415  it needs PyTorch
 
         expected = pool * validate.inner_probability("probability", probability)
-        if self.batch > expected:
+        if self.batch_size > expected:
             wanted = f"at most the {expected:,.0f} records that are expected of the pool"
             remedy = "give a smaller batch, a larger pool or a larger probability"
-            raise validate.invalid_value("batch", self.batch, wanted, remedy)
-        rate = self.batch / expected
+            raise validate.invalid_value("batch_size", self.batch_size, wanted, remedy)
+        rate = self.batch_size / expected
         steps = steps_from_epochs(self.epochs, rate)
         noise = self.noise_multiplier or 0.0
         if self.epsilon is not None:
             noise = _noise_for(rate, steps, self.epsilon, self.delta)
         own = {name: getattr(self, name) for name in ("learning_rate", "clip_norm", "loss")}
-        own |= {"optimizer": SGD(momentum=self.momentum), "expected_batch_size": self.batch}
+        own |= {"optimizer": SGD(momentum=self.momentum), "expected_batch_size": self.batch_size}
         if not self.private:
             own["clip_norm"] = None
         return TrainingConfig(steps=steps, noise_multiplier=noise, sample_rate=rate, **own)

@@ -197,7 +197,8 @@ def frontier(
     work = _Trainings(tuple(jobs), data.train, test, choosing, count, own_seed)
     config = _config(plan, work, seed)
     with Run.open_or_create(file, "frontier", config, len(jobs), request) as run:
-        with bar("training", count * len(jobs), progress) as advance:
+        before = run.state().total_trials
+        with bar("training", count * len(jobs), progress, before=before) as advance:
             execute(run, work, backend=backend, attempts=1, on_block=counting(run, advance))
         run.check_complete("points of the frontier")
         planned = {each.name: getattr(plan, each.name) for each in fields(PoolPlan) if each.init}

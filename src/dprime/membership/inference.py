@@ -199,7 +199,7 @@ def infer(
     >>> from dprime.data import load
     >>> from dprime.membership import Recipe, Trainers
     >>> digits = load("digits")
-    >>> pool, recipe = digits.train.take(range(100)), Recipe(batch=20, epochs=30)
+    >>> pool, recipe = digits.train.take(range(100)), Recipe(batch_size=20, epochs=30)
     >>> trainers = Trainers.named(recipe, pool, model="dense-32")
     >>> config = InferenceConfig(["lira"], shadows=16, targets=2, seed=1)
     >>> (found,) = infer(pool, digits.test, trainers, config).inferences

@@ -135,7 +135,7 @@ def plan(
     validate.exactly_one("epochs, steps", lengths, "give for example epochs=15")
     if batch > records:
         wanted, remedy = f"at most {records:,}, the whole pool", "give a smaller batch"
-        raise validate.invalid_value("batch", batch, wanted, remedy)
+        raise validate.invalid_value("batch_size", batch, wanted, remedy)
     if sampling_probabilities is None:
         drawn = usual_probabilities(target, batch / records)
     else:

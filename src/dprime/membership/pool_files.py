@@ -40,7 +40,7 @@ class PoolFacts:
     """The public facts of a draw: all but who was drawn, how many, and the seed.
 
     `probability` is π; where records differ in it, by the `probability_column`, the largest one,
-    whose bound holds for all. `sample_rate` makes batches of the expected size `batch`.
+    whose bound holds for all. `sample_rate` makes batches of the expected `batch_size`.
     """
 
     format: str = field(default=FORMAT, init=False)
@@ -50,12 +50,12 @@ class PoolFacts:
     probability_column: str | None
     expected_records: float
     empty_probability: float
-    batch: int | None = None
+    batch_size: int | None = None
     sample_rate: float | None = None
 
     def risk_command(self, *, noise_multiplier: str = "NOISE", steps: str = "STEPS") -> str:
         """The command that certifies a training on the draw; what is not known, in capitals."""
-        batch = "BATCH" if self.batch is None else self.batch
+        batch = "BATCH" if self.batch_size is None else self.batch_size
         expected = f"{self.expected_records!r}".removesuffix(".0")
         numbers = {
             "noise_multiplier": noise_multiplier,
@@ -88,7 +88,7 @@ def sample(
     sampling_probability: float | None = None,
     probability_column: str | None = None,
     ignore: Sequence[str] = (),
-    batch: float | None = None,
+    batch_size: float | None = None,
     members: str | Path | None = None,
     seed_file: str | Path | None = None,
     force: bool = False,
@@ -101,7 +101,7 @@ def sample(
 
     The records must be distinct, but for the columns to `ignore`, such as a running number. Each is
     kept with `sampling_probability`, or with that in its `probability_column`, which stays in the
-    training set and does not make two records distinct. From an expected `batch` size the sampling
+    training set and does not make two records distinct. From an expected `batch_size` the sampling
     rate follows. `members` is a file with 0 or 1 for each record of the pool. The secret seed is
     read from `seed_file` if it is there, else a new one is written. `force` writes over files that
     are there.
@@ -121,7 +121,7 @@ def sample(
     kept = _read_seed(seed_path) if seed_path and seed_path.exists() else None
     seed = fresh_seed() if kept is None else kept
     drawn = draw(len(records), chances, seed=seed)
-    facts = _facts(drawn, probability_column, batch)
+    facts = _facts(drawn, probability_column, batch_size)
     contents: dict[str, Content] = {PUBLIC: json.dumps(to_json(facts), indent=2) + "\n"}
     if seed_path and kept is None:
         contents["seed_file"] = f"{seed:0{SEED_DIGITS}x}\n"
@@ -132,12 +132,12 @@ def sample(
     return facts
 
 
-def _facts(drawn: Draw, column: str | None, batch: float | None) -> PoolFacts:
-    size = None if batch is None else validate.whole("batch", batch, example=64)
+def _facts(drawn: Draw, column: str | None, batch_size: float | None) -> PoolFacts:
+    size = None if batch_size is None else validate.whole("batch_size", batch_size, example=64)
     if size is not None and size > drawn.expected:
         wanted = f"at most the expected size of the draw, {drawn.expected:,.10g}"
         remedy = "give a smaller batch, a larger pool or a larger probability"
-        raise validate.invalid_value("batch", size, wanted, remedy)
+        raise validate.invalid_value("batch_size", size, wanted, remedy)
     rate = None if size is None else size / drawn.expected
     pool, smallest, empty = len(drawn.members), drawn.smallest, drawn.empty_probability
     return PoolFacts(pool, drawn.largest, smallest, column, drawn.expected, empty, size, rate)

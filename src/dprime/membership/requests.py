@@ -21,6 +21,7 @@ from dprime.membership.config import InferenceConfig, Recipe
 from dprime.membership.planner import DELTA, MIN_TPR, PoolPlan, plan
 from dprime.membership.pool import outside
 from dprime.option import Option, configured, options_of
+from dprime.parameters import Checked, one_of
 from dprime.plain import to_json
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ OF_THE_ENGINE = ("model", "device", "learning_rate", "clip_norm", "momentum", "m
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolRequest:
+class PoolRequest(Checked):
     """The common part of both requests: the pool, the network and where it is trained."""
 
-    data: str = configured(options.DATA, "digits")
+    data: str = configured(options.DATA, "digits", one_of(*names()))
     data_dir: str | None = configured(options.DATA_DIR)
     pool_size: int | None = configured(options.POOL_SIZE)
     model: str
@@ -54,9 +55,10 @@ class PoolRequest:
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> Self:
         """What `to_dict` gave, as a run keeps it."""
-        if set(kept) != {each.name for each in dataclasses.fields(cls)}:
-            wanted, remedy = "of this version of dprime", "begin it again"
-            raise validate.invalid_input("run", "of an earlier one", wanted, remedy)
+        for kind, values in ((cls, kept), (Recipe, kept.get("recipe"))):
+            if values and set(values) != {each.name for each in dataclasses.fields(kind)}:
+                wanted, remedy = "of this version of dprime", "begin it again"
+                raise validate.invalid_input("run", "of an earlier one", wanted, remedy)
         return cls(**kept)
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,7 +67,6 @@ class PoolRequest:
 
     def split(self) -> Split:
         """The distinct records of the training part, or the first of them; and the test part."""
-        validate.one_of("data", self.data, names())
         split, count = load(self.data, self.data_dir), self.pool_size
         pool = split.train.distinct()
         if count is not None:
@@ -81,16 +82,19 @@ class PoolRequest:
 class FrontierRequest(PoolRequest):
     """A frontier: shares of a pool, and the bound on precision that all of them keep."""
 
-    precision: float = configured(dataclasses.replace(options.PRECISION, required=True))
+    precision: float = configured(
+        dataclasses.replace(options.PRECISION, required=True),
+        check=partial(validate.inner_probability, example=0.731),
+    )
     sampling_probabilities: Sequence[float] | None = configured(options.SAMPLING_PROBABILITIES)
     model: str = configured(options.MODEL, "linear")
     learning_rates: tuple[float, ...] = configured(options.LEARNING_RATES, (1.0,))
-    min_tpr: float = configured(options.MIN_TPR, MIN_TPR)
-    delta: float = configured(options.DELTA, DELTA)
-    batch: int = configured(options.BATCH, 256)
+    min_tpr: float = configured(options.MIN_TPR, MIN_TPR, validate.rate)
+    delta: float = configured(options.DELTA, DELTA, validate.inner_probability)
+    batch_size: int = configured(options.BATCH_SIZE, 256, validate.positive)
     epochs: float | None = configured(options.EPOCHS, EPOCHS)
     steps: int | None = configured(options.STEPS)
-    clip_norm: float = configured(options.CLIP_NORM, 1.0)
+    clip_norm: float = configured(options.CLIP_NORM, 1.0, validate.positive)
     momentum: float = configured(options.MOMENTUM, 0.0)
     repetitions: int = configured(options.REPETITIONS, 5)
     seed: int | None = configured(options.SEED)
@@ -107,7 +111,7 @@ class FrontierRequest(PoolRequest):
         named = ("epochs", "steps", "min_tpr", "delta", "sampling_probabilities")
         own: dict[str, Any] = {name: getattr(self, name) for name in named}
         size = len(split.train)
-        return split, plan(self.precision, pool_size=size, batch_size=self.batch, **own)
+        return split, plan(self.precision, pool_size=size, batch_size=self.batch_size, **own)
 
     def train(self, path: Path, backend: Backend) -> FrontierRecord:
         """Train the models that a run still lacks."""

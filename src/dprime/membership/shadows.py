@@ -247,7 +247,7 @@ def train_models(
 ) -> list[ModelOutputs]:
     """Train the models that a run still lacks, and read the answers of each cohort."""
     sizes = [cohort.models for cohort in work.cohorts]
-    with bar(title, sum(sizes), progress) as advance:
+    with bar(title, sum(sizes), progress, before=run.state().total_trials) as advance:
         execute(run, work, backend=backend, on_block=counting(run, advance))
     run.check_complete("models")
     arrays = run.arrays()

@@ -426,8 +426,11 @@ class Run:
 
     def _release(self) -> None:
         if self._lock is not None:
-            self._lock.close()
-            self._lock = self._state = None
+            lock, self._lock = self._lock, None
+            with contextlib.closing(lock), contextlib.suppress(validate.InputError):
+                if self.state().complete:  # which cannot be told of a damaged file
+                    run_file.remove_lock(self.path)
+            self._state = None
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         with explain_errors(self.path):

@@ -7,9 +7,10 @@ a run is opened, the rest when it is resumed or reported.
 
 Reading never waits. To write, a process locks a file beside the run (`NAME.lock`, an empty SQLite
 file that is locked as SQLite does it on every system); the operating system releases it when the
-process ends, however it ends. A run's files are opened through SQLite alone, because on POSIX
-systems closing a file in any other way drops the locks that the process holds on it. SQLite's log
-needs a disk of the machine itself: keep a run that is worked on off network folders.
+process ends, however it ends. Once every block is done, whoever locked the file removes it. A run's
+files are opened through SQLite alone, because on POSIX systems closing a file in any other way
+drops the locks that the process holds on it. SQLite's log needs a disk of the machine itself: keep
+a run that is worked on off network folders.
 """
 
 from __future__ import annotations
@@ -180,6 +181,12 @@ def locked(path: Path) -> sqlite3.Connection:
             lock.close()
             raise
     return lock
+
+
+def remove_lock(path: Path) -> None:
+    """Remove the lock of a finished run while it is held: no block of it is played again."""
+    with contextlib.suppress(OSError):  # a system may refuse to remove a file that is open
+        sidecar(path, LOCK).unlink()
 
 
 def is_locked(path: Path) -> bool:

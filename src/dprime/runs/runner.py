@@ -71,15 +71,14 @@ def execute(
 
 
 def counting(run: Run, advance: Callable[[float], None]) -> Callable[[int, State], None]:
-    """An `on_block` that moves a progress bar by the trials done, now and at each block."""
-    done = 0
+    """An `on_block` that moves a progress bar by the trials done since, at each block."""
+    done = run.state().total_trials
 
     def on_block(_: int, state: State) -> None:
         nonlocal done
         advance(state.total_trials - done)
         done = state.total_trials
 
-    on_block(0, run.state())
     return on_block
 
 

@@ -263,8 +263,14 @@ def group(found: Group) -> str:
         size=found.size,
         belief=percent_up(found.belief),
         times=one_in(found.exceeded),
-        equivalent=floor(found.equivalent, 3),
+        equivalent=members(found.equivalent),
     )
+
+
+def members(count: float) -> str:
+    """The size of a group as printed: "1 member", "1.5 members"."""
+    shown = floor(count, 3)
+    return f"{shown} member" if shown == "1" else f"{shown} members"
 
 
 def floor(value: float | None, digits: int = 4) -> str:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dprime import text, validate
+from dprime.mechanisms import DPSGD
 from dprime.metrics import conditions_of, risk_profile
 from dprime.option import Texts
 from dprime.request import (
@@ -164,6 +165,7 @@ class ExplorerService:
 
         setting, at = _setting(request), conditions_of(request.readings)
         relation, training = setting.adjacency, request.mechanism
+        assert isinstance(training, DPSGD)  # an address describes nothing else
         if name in ("trade-off", "trade-off-log"):
             log = name == "trade-off-log"
             return charts.trade_off(self._curve(setting), log=log, fpr=at["fpr"])
@@ -200,6 +202,7 @@ FIRST = ("trade-off", "risk-noise-multiplier", "precision", "bayes-security")
 
 
 def _setting(request: RiskRequest) -> Setting:
+    assert isinstance(request.mechanism, DPSGD)
     return Setting.of(request.mechanism, request.adjacency, request.group_size)
 
 
