@@ -102,7 +102,7 @@ def test_nothing_heavy_is_imported():
 
 def test_without_scikit_learn(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(ImportError, match=r"'\.\[train\]' in a checkout of dprime\.$"):
+    with pytest.raises(ImportError, match=r"pip install 'dprime\[train\]'\.$"):
         data.load("digits")
 
 
