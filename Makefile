@@ -54,7 +54,7 @@ serve-docs: $(READY)
 # The documents of this version, beside those of the others, on the branch gh-pages; PUSH=--push sends it.
 publish-docs: $(READY)
 	$(BIN)/pip install --quiet -c constraints.txt --group publish-docs
-	DOCS_VERSIONS=mike $(BIN)/mike deploy --update-aliases $(PUSH) "$$($(BIN)/python .ci/package.py --version)" latest
+	PATH="$(CURDIR)/$(BIN):$$PATH" DOCS_VERSIONS=mike $(BIN)/mike deploy --update-aliases $(PUSH) "$$($(BIN)/python .ci/package.py --version)" latest
 	$(BIN)/mike set-default $(PUSH) latest
 
 evidence: $(READY)
