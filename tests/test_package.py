@@ -93,7 +93,7 @@ def test_the_package_loads_no_library_until_it_is_asked():
     assert done.stdout == "[]\n['numpy', 'scipy']\n"
 
 
-def test_changelog_and_citation_name_the_version():
+def test_changelog_names_the_version():
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
     assert newest.group(1) == cited.group(1) == dprime.__version__

@@ -1,4 +1,4 @@
-"""What is beside the package: workflows, the action, the hook, the container file."""
+"""What is beside the package: examples, workflows, the action, the hook, the container file."""
 
 import json
 import os
@@ -16,6 +16,26 @@ import yaml
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 SCRIPTS = "tests/check/scripts"
+
+SAYS = {
+    "audit_training.py": "the claim is refuted",
+    "choose_noise.py": "ε = 2 at δ = 1e-5",
+    "monitor_opacus.py": "Stopped after epoch 3",
+}
+"""What the scripts in examples/ print, each of which ends with what must hold."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SAYS)
+def test_an_example_runs_and_says_what_it_found(name, tmp_path):
+    command = [sys.executable, "-W", "error", ROOT / "examples" / name]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert SAYS[name] in done.stdout
+    assert not [*tmp_path.iterdir()]
+    assert {path.name for path in (ROOT / "examples").glob("*.py")} == {*SAYS}
 
 
 def read(path):
