@@ -13,6 +13,7 @@ import ast
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -93,7 +94,7 @@ def check_contents(wheel: Path) -> None:
     expect(ours == set(listed), f"in wheel or checkout alone: {sorted(ours ^ set(listed))}")
     metadata = inside[f"{about}/METADATA"].decode()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    told = [line.partition(": ")[2] for line in metadata.splitlines() if "Extra:" in line]
+    told = re.findall(r"^Provides-Extra: (.+)$", metadata, re.MULTILINE)
     expect(set(told) == set(project["optional-dependencies"]), f"extras: {told}")
     expect("License-Expression: Apache-2.0\n" in metadata, "the metadata name no licence")
     licence = inside.get(f"{about}/licenses/LICENSE")
