@@ -76,11 +76,11 @@ benchmark: $(READY)
 	.venv-peers/bin/python -m benchmarks peers --out benchmarks/peers.json
 	$(BIN)/python -m benchmarks pages
 
-# Two steps of one environment: the demo waits for the first alone.
+# Two steps of one environment: the demo waits for the first alone, and for no file to be compiled that it does not load.
 $(DEMO): pyproject.toml constraints.txt Makefile
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/pip install --quiet -c constraints.txt -e ".[train]"
+	$(BIN)/pip install --quiet --no-compile -c constraints.txt -e ".[train]"
 	@touch $(DEMO)
 
 $(READY): $(DEMO)
