@@ -4,12 +4,14 @@ PYTHON ?= python3
 PEERS_PYTHON ?= python3.13
 VENV := .venv
 BIN := $(VENV)/bin
+DEMO := $(VENV)/.demo
 READY := $(VENV)/.ready
+PACKAGE := .venv-package
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test test-all oldest browser check docs serve-docs benchmark evidence clean papers
+.PHONY: demo test test-all oldest browser check package docs serve-docs publish-docs benchmark evidence clean papers
 
-demo: $(READY)
+demo: $(DEMO)
 	@$(BIN)/dprime demo
 
 # What a person runs before every commit; test-all runs the slow tests too.
@@ -39,11 +41,21 @@ check: $(READY) docs
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m pytest --quiet tests/test_package.py -k changelog
 
+# Wheel and sdist in dist/, installed into a clean environment of every Python that is found.
+package: $(PACKAGE)/.ready
+	$(PACKAGE)/bin/python .ci/package.py $(TAG)
+
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 serve-docs: $(READY)
 	$(BIN)/mkdocs serve
+
+# The documents of this version, beside those of the others, on the branch gh-pages; PUSH=--push sends it.
+publish-docs: $(READY)
+	$(BIN)/pip install --quiet -c constraints.txt --group publish-docs
+	PATH="$(CURDIR)/$(BIN):$$PATH" DOCS_VERSIONS=mike $(BIN)/mike deploy --update-aliases $(PUSH) "$$($(BIN)/python .ci/package.py --version)" latest
+	$(BIN)/mike set-default $(PUSH) latest
 
 evidence: $(READY)
 	$(BIN)/python -m benchmarks tightness --out tests/evidence/truth.json
@@ -64,11 +76,22 @@ benchmark: $(READY)
 	.venv-peers/bin/python -m benchmarks peers --out benchmarks/peers.json
 	$(BIN)/python -m benchmarks pages
 
-$(READY): pyproject.toml constraints.txt Makefile
+# Two steps of one environment: the demo waits for the first alone, and for no file to be compiled that it does not load.
+$(DEMO): pyproject.toml constraints.txt Makefile
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/pip install --quiet --no-compile -c constraints.txt -e ".[train]"
+	@touch $(DEMO)
+
+$(READY): $(DEMO)
 	$(BIN)/pip install --quiet -c constraints.txt -e ".[train,opacus,ray,web]" --group test --group check --group docs
 	@touch $(READY)
 
+$(PACKAGE)/.ready: pyproject.toml constraints.txt Makefile
+	$(PYTHON) -m venv $(PACKAGE)
+	$(PACKAGE)/bin/pip install --quiet --upgrade "pip>=25.1"
+	$(PACKAGE)/bin/pip install --quiet -c constraints.txt --group package
+	@touch $(PACKAGE)/.ready
+
 clean:
-	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PACKAGE) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

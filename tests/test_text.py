@@ -164,7 +164,6 @@ def test_parts_add_their_conditions_once():
 
 FALSE = (
     "pip install dprime",
-    "pip install 'dprime",
     "unlimited time and computing power",
     "however long they compute",
     "proved upper bound",

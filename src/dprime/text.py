@@ -192,7 +192,7 @@ def plain_noise(ends_at: float, revealed: str) -> str:
 
 def install(extra: str) -> str:
     """The command that installs an optional part."""
-    return f"pip install '.[{extra}]' in a checkout of dprime"
+    return f"pip install 'dprime[{extra}]'"
 
 
 def _certified_for(adjacency: str | None, group_size: int) -> str:

@@ -92,7 +92,7 @@ def test_the_environment_names_the_folder_and_an_argument_is_stronger(tmp_path, 
 
 def test_without_scikit_learn(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(ImportError, match=r"'\.\[train\]' in a checkout of dprime\.$"):
+    with pytest.raises(ImportError, match=r"pip install 'dprime\[train\]'\.$"):
         data.load("digits")
 
 

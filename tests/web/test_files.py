@@ -53,11 +53,18 @@ def test_the_drawing_program_is_whole():
     assert files.vega() is files.vega()
 
 
+def test_the_licences_of_the_bundle_go_with_it(caller):
+    told = caller.get("/static/vega-licences.txt").body.decode()
+    for part in ("vega", "vega-lite", "vega-embed", "d3-array", "fast-json-patch"):
+        assert re.search(rf"(^|[ ,]){part}([,) ]|$)", told, re.MULTILINE), part
+    assert told.count("University of Washington Interactive Data Lab") >= 3
+
+
 def test_nothing_inline_and_nothing_from_outside(caller):
     """The policy forbids it; the page must not ask for it."""
     page = caller.get("/").body.decode()
     assert not re.search(r"<script(?![^>]*\bsrc=)", page)
     assert not re.search(r"<style|\sstyle=|\son[a-z]+=", page)
-    for path in files.PAGE.iterdir():
+    for path in files.PAGE.glob("*[!t]"):  # licences are text, which asks for nothing
         outside = set(re.findall(r"https?://[\w.-]+", path.read_text()))
         assert outside <= {"http://www.w3.org"}, path.name

@@ -218,7 +218,7 @@ def test_without_the_extra_the_command_says_what_to_install(monkeypatch):
     result = CliRunner().invoke(app, [])
     assert str(result.exception) == (
         "dprime[web] must be installed for the explorer, but it is without fastapi, uvicorn, "
-        "vl_convert: pip install '.[web]' in a checkout of dprime."
+        "vl_convert: pip install 'dprime[web]'."
     )
 
 
