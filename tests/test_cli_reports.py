@@ -100,7 +100,7 @@ def test_a_card_in_markdown(report, here):
 def test_where_others_look(report, here):
     (here / "README.md").write_text("# Beds\n", encoding="utf-8")
     asked = ("stands.run", "--model-card", "README.md")
-    assert report(*asked, "--registry", "beds.yaml").out.count("Written: ") == 3
+    assert report(*asked, "--registry", "beds.yaml").out.count("Written") == 3
     record = record_of(here / "stands.run")
     written = (here / "README.md").read_text(encoding="utf-8")
     assert written == model_card(record, "# Beds\n")
@@ -183,5 +183,5 @@ def test_a_run_that_is_not_concluded(report, here):
 def test_without_the_libraries_that_draw(report, here, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     monkeypatch.setattr("dprime.show.needs.find_spec", lambda name: None)
-    refused(report("stands.run"), "pip install '.[show]'")
+    refused(report("stands.run"), "pip install 'dprime[show]'")
     assert names(here) == set()

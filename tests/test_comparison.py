@@ -69,7 +69,7 @@ def test_both_draw_themselves(monkeypatch):
     assert [series.name for series in drawn.series] == ["a, at most", "b, about", "guessing"]
     monkeypatch.setattr("dprime.show.needs.find_spec", lambda _: None)
     for refused in (LITTLE.curve().plot, ESTIMATE.plot, compare({"a": LITTLE}).plot):
-        with pytest.raises(dprime.InputError, match=r"'\.\[show\]'") as error:
+        with pytest.raises(dprime.InputError, match=r"'dprime\[show\]'") as error:
             refused()
         assert error.value.parameter == "dprime[show]"
 

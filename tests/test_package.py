@@ -116,7 +116,7 @@ training = dprime.DPSGD(1.1, 0.01, 100)
 for chart in trade_off(training.curve()), risk(training, "steps"), precision():
     assert chart.rows() and chart.title and chart.text""",
     "a plan": """from dprime.cli import app
-sys.argv[1:] = "frontier --precision 0.6 --pool-size 200 --batch 20 --epochs 1 --plan-only".split()
+sys.argv[1:] = "frontier --precision 0.6 --pool-size 200 --batch-size 20 --epochs 1 --plan-only --json".split()
 app(standalone_mode=False)
 raise SystemExit("torch" in sys.modules)  # its data need scikit-learn""",
 }

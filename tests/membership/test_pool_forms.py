@@ -109,7 +109,7 @@ def test_an_unknown_form_and_a_form_without_its_library_are_refused(tmp_path, mo
         open_pool(tmp_path / "pool.xlsx")
     monkeypatch.setattr(pool_forms, "find_spec", lambda name: None)
     (tmp_path / "pool.parquet").touch()
-    with pytest.raises(InputError, match=r"pyarrow must be installed .* '\.\[parquet\]'"):
+    with pytest.raises(InputError, match=r"pyarrow must be installed .* 'dprime\[parquet\]'"):
         open_pool(tmp_path / "pool.parquet")
 
 

@@ -219,7 +219,7 @@ def test_what_is_missing_is_named(monkeypatch, name, module, missing, sentence):
 
 def test_opacus_is_named_where_it_is_missing(monkeypatch):
     monkeypatch.setattr("dprime._lazy.find_spec", lambda _: None)
-    with pytest.raises(ImportError, match=r"Monitor needs Opacus: pip install '\.\[opacus\]'"):
+    with pytest.raises(ImportError, match=r"Monitor needs Opacus: pip install 'dprime\[opacus\]'"):
         _ = dprime.monitor.Monitor
 
 

@@ -66,7 +66,7 @@ def test_a_lower_curve_says_its_confidence():
 def test_without_the_libraries_that_draw_the_numbers_remain(monkeypatch):
     monkeypatch.setattr(notebook, "find_spec", lambda _: None)
     shown = dprime.TradeOff.gaussian(1.0)._repr_html_()
-    assert "'.[show]'" in shown
+    assert "'dprime[show]'" in shown
     assert Cells(shown).drawings == 0
     assert "Membership advantage" in Cells(shown).cells
 

@@ -20,9 +20,9 @@ AUDIT = "audit --epsilon 4 --max-records 50 --trials 100 --metric advantage --se
 COMMANDS = {
     "finished": AUDIT,
     "interrupted": f"{AUDIT} --block 100",
-    "inference": "infer --pool-size 60 --targets 2 --epochs 1 --batch 20"
+    "inference": "infer --pool-size 60 --targets 2 --epochs 1 --batch-size 20"
     " --attacks attack-p,baseline --epsilon 3 --seed 1",
-    "frontier": "frontier --precision 0.6 --pool-size 100 --batch 20 --epochs 1"
+    "frontier": "frontier --precision 0.6 --pool-size 100 --batch-size 20 --epochs 1"
     " --sampling-probabilities 0.2,0.59 --repetitions 2 --seed 1",
 }
 """What each run is of; one is interrupted in its second block."""

@@ -168,5 +168,5 @@ def test_another_cluster_than_the_one_that_is_connected(cluster):
 
 def test_without_ray(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ValueError, match=r"not installed: pip install '.\[ray\]'"):
+    with pytest.raises(ValueError, match=r"not installed: pip install 'dprime\[ray\]'"):
         backend_named("ray")
