@@ -14,6 +14,7 @@ from typing import Any
 from dprime import estimates, options, validate
 from dprime.consequences import Consequences, consequences
 from dprime.curve import Estimate, TradeOff
+from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import ADJACENCIES, DPSGD, Mechanism, PoolSampled
 from dprime.metrics import CONDITIONS, TARGETS, MetricValue, Reading, conditions_of, profile
 from dprime.option import Texts, read
@@ -46,6 +47,12 @@ ADDRESS = (
 
 NAMES = tuple(option.name for option in ADDRESS)
 
+READ_DELTA = next(each.default for each in CONDITIONS if each.name == "delta")
+"""The δ at which ε is read unless another one is given."""
+
+RISK_ADDRESS = (*ADDRESS, options.EPSILON)
+"""Everything that an address can give to ask for a risk: a training, or a guarantee alone."""
+
 ADDRESS_TARGETS = tuple(name for name in TARGETS if {*METRICS[name].conditions} <= {*NAMES})
 """The targets whose conditions an address can give."""
 
@@ -54,7 +61,7 @@ ADDRESS_TARGETS = tuple(name for name in TARGETS if {*METRICS[name].conditions} 
 class RiskRequest:
     """What `dprime risk` or `dprime choose` is asked for, in numbers."""
 
-    mechanism: DPSGD  # one parameter is missing where it is to be chosen
+    mechanism: Mechanism  # one parameter is missing where it is to be chosen
     adjacency: str
     group_size: int
     readings: tuple[Reading, ...]
@@ -66,6 +73,9 @@ class RiskRequest:
     def estimates(self) -> list[Estimate]:
         """The closed forms that apply, none of them above the certified curve."""
         made, adjacency = self.mechanism, self.adjacency
+        if not isinstance(made, DPSGD):
+            wanted, remedy = "left out for a guarantee", "give the training, or leave it out"
+            raise validate.invalid_value("estimates", True, wanted, remedy)
         if made.sampling != "poisson" or self.group_size > 1:
             raise validate.InputError.of(
                 "The estimates",
@@ -89,7 +99,7 @@ class RiskRequest:
         given = {"prior", "belief_prior"} & set(wanted)
         return self.mechanism if given else PoolSampled(self.mechanism)
 
-    def chosen(self) -> DPSGD:
+    def chosen(self) -> Mechanism:
         relation, size = self.adjacency, self.group_size
         return choose(self.mechanism, adjacency=relation, group_size=size, **dict(self.target))  # type: ignore[arg-type]
 
@@ -118,9 +128,21 @@ def training_request(texts: Texts) -> DPSGD:
     return mechanism
 
 
+def guarantee_request(texts: Texts) -> EpsilonDelta:
+    """The (ε, δ) that the texts state, of which nothing else is known."""
+    for option in (*options.LENGTHS, options.SAMPLING):
+        if option.name in texts:
+            wanted, remedy = "left out with epsilon", "give the training, or ε and δ alone"
+            raise validate.invalid_value(option.name, texts[option.name], wanted, remedy)
+    adjacency = validate.one_of("adjacency", texts.get("adjacency", "add-remove"), ADJACENCIES)
+    stated = {"delta": READ_DELTA, **read((options.EPSILON, options.DELTA), texts)}
+    return EpsilonDelta(**stated, adjacency=adjacency)
+
+
 def risk_request(texts: Texts) -> RiskRequest:
-    """The request that `dprime risk` has with these options."""
-    return _request(training_request(texts), texts, {})
+    """The request that `dprime risk` has with these options: a training's, or a guarantee's."""
+    stated = "epsilon" in texts
+    return _request(guarantee_request(texts) if stated else training_request(texts), texts, {})
 
 
 def choose_request(texts: Texts) -> RiskRequest:
@@ -157,7 +179,7 @@ def answer_json(
     }
 
 
-def _request(mechanism: DPSGD, texts: Texts, goals: Mapping[str, float]) -> RiskRequest:
+def _request(mechanism: Mechanism, texts: Texts, goals: Mapping[str, float]) -> RiskRequest:
     given = read(CONDITIONS, texts)
     own = {  # the targets' own conditions; the others only shape the table
         name: given[name] for goal in goals for name in METRICS[goal].conditions if name in given
@@ -186,7 +208,7 @@ def _described(texts: Texts) -> DPSGD:
     return replace(mechanism, steps=steps_from_epochs(epochs, mechanism.sample_rate))
 
 
-def _adjacency(texts: Texts, mechanism: DPSGD, goals: Mapping[str, float]) -> str:
+def _adjacency(texts: Texts, mechanism: Mechanism, goals: Mapping[str, float]) -> str:
     """The adjacency that was asked for; guessing a secret is a question of replacing a record."""
     if "secret_success" in goals:
         return texts.get("adjacency", "replace")  # `choose` refuses any other

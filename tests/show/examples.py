@@ -65,8 +65,9 @@ def examples():
     made = [
         charts.trade_off(claim, lower),
         charts.trade_off(claim, lower, log=True),
+        charts.trade_off(claim, corner=True),
         *(charts.risk(TRAINING, over) for over in ("noise_multiplier", "sample_rate", "steps")),
-        charts.precision(epsilon=claim.epsilon(1e-5)),
+        charts.precision(claim),
         charts.bayes_security(TRAINING, attribute=[(2.0, 0.97)]),
         charts.belief(logs, in_world, bound=bound),
         charts.belief_distribution(logs, in_world),

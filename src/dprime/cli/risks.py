@@ -22,7 +22,7 @@ from dprime.request import (
 from dprime.text import round_up
 
 
-@takes(*RISK, *CONDITIONS, options.ESTIMATES, options.JSON)
+@takes(*RISK, options.EPSILON, *CONDITIONS, options.ESTIMATES, options.JSON)
 def risk(**given: str) -> None:
     """Bound what an attacker can achieve against DP-SGD with the given parameters."""
     request = risk_request(given)

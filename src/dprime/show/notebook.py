@@ -16,6 +16,7 @@ from dprime import text
 from dprime.curve import Estimate, LowerCurve, TradeOff
 from dprime.metrics import risk_profile
 from dprime.show.charts import Points, trade_off
+from dprime.show.vega import in_both_themes
 from dprime.text import round_down
 
 if TYPE_CHECKING:
@@ -97,4 +98,4 @@ def _drawing(chart: Chart) -> str:
     """The drawing, where the libraries that draw are installed."""
     if find_spec("vl_convert") is None:
         return f"<p>For a drawing: {text.install('show')}</p>"
-    return f'<div role="img" aria-label="{escape(chart.text)}">{chart.svg()}</div>'
+    return f'<div role="img" aria-label="{escape(chart.text)}">{in_both_themes(chart.svg())}</div>'

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dprime import validate
 
 LARGEST_BODY = 16 * 1024
-"""Bytes; nothing here takes a body at all."""
+"""Bytes; the one body that is taken is a file with a setting."""
 
 COOKIE = "dprime_token"
 
@@ -90,18 +90,24 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        refused = await self._refusal(scope, receive)
+        body: bytes | None = b""
+        refused = self._stranger(Headers(scope=scope))
+        if refused is None:
+            body = await _body(Headers(scope=scope), receive)
+            refused = TOO_LARGE if body is None else self._refusal(scope)
         answer = self.app if refused is None else refused
-        await answer(scope, _nothing_more, _with_headers(send))
+        await answer(scope, _again(body or b""), _with_headers(send))
 
-    async def _refusal(self, scope: Scope, receive: Receive) -> Response | None:
-        """Why a request is turned away, or None."""
+    def _stranger(self, headers: Headers) -> Response | None:
+        """Why a request under a foreign name is turned away, or None."""
+        if self._is_known(headers.getlist("host")):
+            return None
+        names = ", ".join(sorted(self.hosts))
+        return refusal(421, f"Host must be a name of this explorer: ask for {names}.")
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """Why a request without the token is turned away, or None."""
         headers = Headers(scope=scope)
-        if not self._is_known(headers.getlist("host")):
-            names = ", ".join(sorted(self.hosts))
-            return refusal(421, f"Host must be a name of this explorer: ask for {names}.")
-        if await _is_too_large(headers, receive):
-            return refusal(413, f"The body must be at most {LARGEST_BODY:,} bytes: send none.")
         if self.token is None:
             return None
         if scope["path"] == "/" and _tokens(scope["query_string"]):
@@ -159,6 +165,9 @@ def refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -
     return Response(body, status, headers, "application/json")
 
 
+TOO_LARGE = refusal(413, f"The body must be at most {LARGEST_BODY:,} bytes: send less, or none.")
+
+
 def _tokens(query: bytes) -> list[str]:
     """The tokens that an address carries."""
     pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
@@ -189,22 +198,26 @@ def _cookies(headers: Iterable[str]) -> list[str]:
     return found
 
 
-async def _is_too_large(headers: Headers, receive: Receive) -> bool:
-    """Whether the body is above the limit; it is read up to there, whatever its header says."""
+async def _body(headers: Headers, receive: Receive) -> bytes | None:
+    """The body, or None above the limit; it is read up to there, whatever its header says."""
     stated = headers.get("content-length", "0")
     if stated.isdecimal() and int(stated[:20]) > LARGEST_BODY:
-        return True
-    size, more = 0, True
-    while more and size <= LARGEST_BODY:
+        return None
+    body, more = b"", True
+    while more and len(body) <= LARGEST_BODY:
         message = await receive()
-        size += len(message.get("body", b""))
+        body += message.get("body", b"")
         more = message["type"] == "http.request" and message.get("more_body", False)
-    return size > LARGEST_BODY
+    return body if len(body) <= LARGEST_BODY else None
 
 
-async def _nothing_more() -> Message:
-    """The body was read already, and nothing here needs it."""
-    return {"type": "http.request", "body": b"", "more_body": False}
+def _again(body: bytes) -> Receive:
+    """The body, which was read already, for the application."""
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive
 
 
 def _with_headers(send: Send) -> Send:
