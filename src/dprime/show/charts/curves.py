@@ -164,7 +164,7 @@ def trade_off(
 def _gap(claim: Points, advantage: float | None) -> tuple[Series, ...]:
     """The widest gap above guessing, the space that attacks have, and the one beyond them all."""
     across, height = max(zip(claim.fpr, claim.tpr, strict=True), key=lambda at: at[1] - at[0])
-    told = "" if advantage is None else f"advantage: at most {wording.up(advantage)}"
+    told = "" if advantage is None else f"advantage ≤ {wording.up(advantage)}"
     low = across if across > STEEP else across + LABELLED * (height - across)
     gap = Series(
         "advantage", theme.GAP, [across] * 3, [across, low, height], words=["", told, ""],

@@ -27,7 +27,7 @@ export function finding(state, options, answer, stale) {
 /** Write headline, table, descriptions and commands; `latest` are the last good answers, `stale` names those of before. */
 export function showAnswers(state, options, latest, stale) {
   const names = settingNames(state).filter((name) => latest[name]);
-  get("results").hidden = !names.length;
+  get("results").hidden = get("hero").hidden = !names.length;
   if (!names.length) {
     write(get("finding"), "There is no answer for these settings.");
     return "";

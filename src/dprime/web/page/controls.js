@@ -131,6 +131,7 @@ export class Batches {
     for (const [name, field] of Object.entries(this.fields)) {
       if (document.activeElement !== field) field.value = shown[name];
     }
+    write(this.error, "");
   }
 
   #typed(event, moved) {

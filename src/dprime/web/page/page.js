@@ -70,7 +70,7 @@ async function move(names, event = undefined) {
   const number = ++moves;
   const started = event?.timeStamp ?? performance.now();
   if (event) notes = [];
-  if (event) showSource(null);
+  if (event && !["preset", "file"].includes(event.target.id)) showSource(null);
   clearTimeout(fineTimer);
   showControls();
   keepAddress();
@@ -130,7 +130,7 @@ async function refineOne(name) {
   if (!drawn?.risk || errors[name]) return;
   try {
     Object.assign(drawn, await chartLanes[name].ask(`/api/charts?${range}&fine=true`));
-    await charts.risk.show(partsOf("risk"), theme());
+    await showCharts();
   } catch (error) {
     if (!(error instanceof Refusal || error instanceof Overtaken)) throw error; // the coarse one stays
   }
@@ -367,8 +367,8 @@ function startFrom({ delta = state.ask.delta, ...setting }, source, event) {
 
 function showSource(found) {
   const { source, published, derived } = found ?? {};
-  if (!found) get("preset").value = "";
-  if (!found) get("file").value = "";
+  if (!published) get("preset").value = "";
+  if (!found || published) get("file").value = "";
   const sentences = [source, published && `It states: ${published}`, derived && `Derived: ${derived}`];
   get("source").hidden = !found;
   write(get("source"), sentences.filter(Boolean).map((each) => `${each}.`).join(" "));
