@@ -11,7 +11,7 @@ import pytest
 from dprime.mechanisms import DPSGD
 from dprime.request import MECHANISM
 from dprime.web.options import SLIDERS
-from dprime.web.ranges import SHARED, Answers, Once, Setting, advantage, neighbours
+from dprime.web.ranges import SHARED, Answers, Setting, advantage, neighbours, once
 
 SETTING = Setting.of(DPSGD(1.1, 0.004, 14_000), "add-remove", 1)
 
@@ -61,14 +61,14 @@ def test_who_asks_while_it_is_computed_waits_for_that_one():
         begun.wait(5)
         return [key]
 
-    once = Once(slow, kept=2)
+    ask = once(slow, kept=2)
     with ThreadPoolExecutor(4) as pool:
-        answers = [pool.submit(once, "a") for _ in range(4)]
+        answers = [pool.submit(ask, "a") for _ in range(4)]
         begun.set()
         assert all(each.result() is answers[0].result() for each in answers)
     assert calls == ["a"]
     for key in ("b", "a", "c", "a", "b"):
-        once(key)
+        ask(key)
     assert calls == ["a", "b", "c", "b"], "the two newest are kept"
 
 
@@ -81,10 +81,10 @@ def test_an_error_of_a_curve_is_not_kept():
             raise ValueError("not yet")
         return key
 
-    once = Once(fails_once, kept=2)
+    ask = once(fails_once, kept=2)
     with pytest.raises(ValueError, match="not yet"):
-        once(1)
-    assert once(1) == 1
+        ask(1)
+    assert ask(1) == 1
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ from concurrent.futures import (
     ProcessPoolExecutor,
 )
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, Generic, NamedTuple, TypeVar, final
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar, final
 
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
@@ -88,33 +89,20 @@ def advantage(setting: Setting) -> float:
         return 1.0
 
 
-@final
-class Once(Generic[Key, Answer]):
-    """A function whose newest answers are kept; who asks while it is computed waits for that one.
+def once(function: Callable[[Key], Answer], kept: int) -> Callable[[Key], Answer]:
+    """The function with its newest answers kept; who asks for one that is computed waits for it."""
+    places = lru_cache(kept)(lambda _: (threading.Lock(), list[Answer]()))
+    guard = threading.Lock()
 
-    >>> squares = Once(lambda n: n * n, kept=2)
-    >>> squares(3), squares(3)
-    (9, 9)
-    """
+    def ask(key: Key) -> Answer:
+        with guard:
+            lock, found = places(key)
+        with lock:
+            if not found:
+                found.append(function(key))
+        return found[0]
 
-    def __init__(self, function: Callable[[Key], Answer], kept: int) -> None:
-        self._function, self._kept, self._lock = function, kept, threading.Lock()
-        self._known: dict[Key, Future[Answer]] = {}
-
-    def __call__(self, key: Key) -> Answer:
-        with self._lock:
-            known = self._known.pop(key, None)
-            self._known[key] = future = known or Future()  # the newest stands last
-            if len(self._known) > self._kept:
-                del self._known[next(iter(self._known))]
-        if known is None:
-            try:
-                future.set_result(self._function(key))
-            except BaseException as error:
-                with self._lock:
-                    self._known.pop(key, None)
-                future.set_exception(error)
-        return future.result()
+    return ask
 
 
 @final

@@ -25,7 +25,7 @@ from dprime.request import (
     risk_request,
 )
 from dprime.web.options import CHARTS, SLIDERS
-from dprime.web.ranges import Answers, Once, Setting, advantage, neighbours
+from dprime.web.ranges import Answers, Setting, advantage, neighbours, once
 
 if TYPE_CHECKING:
     from dprime.curve import TradeOff
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 CURVES = 100
 """How many curves are kept, of at most about 1 MB each."""
+
+DRAWN = 300
+"""How many charts of curves are kept, of at most about 100 KB each."""
 
 THEMES = ("light", "dark")
 
@@ -83,7 +86,8 @@ class ExplorerService:
 
     def __init__(self, processes: int = 0) -> None:
         self._answers = Answers(processes)
-        self._curve = Once(_curve, CURVES)
+        self._curve = once(_curve, CURVES)
+        self._of_curve = once(self._drawn, DRAWN)
         self.specification = cache(self._specification)
 
     def stop(self) -> None:
@@ -139,7 +143,7 @@ class ExplorerService:
             certified_in_full=text.certified_in_full(*told),
             command=command,
             chosen=chosen,
-            charts={name: _rows(self._chart(name, request)) for name in charts},
+            charts={name: self._rows(name, request) for name in charts},
         )
 
     def charts(
@@ -148,11 +152,11 @@ class ExplorerService:
         """The charts of a setting; `over` is the parameter that the chart `risk` is drawn over."""
         request = risk_request(texts)
         validate.one_of("over", over, MECHANISM)
-        drawn = {name: self._chart(name, request, over, fine=fine) for name in names}
+        drawn = {name: self._rows(name, request, over, fine=fine) for name in names}
         if "risk" in names and not fine:
             ahead = [each for near in neighbours(_setting(request)) for each in near.over(over)]
             self._answers.ahead(advantage, ahead)
-        return {name: _rows(chart) for name, chart in drawn.items()}
+        return drawn
 
     def _specification(self, name: str, theme: str, compared: bool = False) -> dict[str, Any]:
         """The empty chart of one setting or of two that are compared; it holds for every one."""
@@ -160,29 +164,29 @@ class ExplorerService:
 
         kind, over = EMPTY[name]
         usual = risk_request({each: str(SLIDERS[each].default) for each in MECHANISM})
-        chart = self._chart(kind, usual, over)
+        chart = (
+            self._risk(usual, over)
+            if kind == "risk"
+            else _draw(kind, self._curve(_asked(usual)), _shown(kind, usual))
+        )
         theme = validate.one_of("theme", theme, THEMES)
         drawn = beside(chart, chart) if compared else chart
         spec = drawn.spec(cast("Theme", theme), empty=True)
         spec.pop("description", None)  # it speaks of one setting
         return spec
 
-    def _chart(
+    def _rows(
         self, name: str, request: RiskRequest, over: str = "", *, fine: bool = False
-    ) -> Chart:
-        from dprime.show import charts  # noqa: PLC0415  needs an extra
-
+    ) -> ChartRows:
         if validate.one_of("charts", name, CHARTS) == "risk":
-            return self._risk(request, over, fine=fine)
-        curve, at = self._curve(_asked(request)), conditions_of(request.readings)
-        if name == "precision":
-            return charts.precision(
-                curve, **{each: at[each] for each in ("delta", "min_tpr", "prior")}
-            )
-        log, corner = name == "trade-off-log", name == "trade-off-corner"
-        return charts.trade_off(curve, log=log, corner=corner, fpr=at["fpr"])
+            return _told(self._risk(request, over, fine=fine))
+        return self._of_curve((name, _asked(request), _shown(name, request)))
 
-    def _risk(self, request: RiskRequest, over: str, *, fine: bool) -> Chart:
+    def _drawn(self, key: tuple[str, tuple[Mechanism, str, int], tuple[float, ...]]) -> ChartRows:
+        name, asked, at = key
+        return _told(_draw(name, self._curve(asked), at))
+
+    def _risk(self, request: RiskRequest, over: str, *, fine: bool = False) -> Chart:
         """The advantage over a range of one parameter; a fine one has points close together."""
         from dprime.show.charts import plans  # noqa: PLC0415  needs an extra
 
@@ -221,6 +225,9 @@ FIRST = ("trade-off", "trade-off-corner", "precision", "risk-noise-multiplier")
 """What the page draws first."""
 
 
+CONDITIONS_OF = {"precision": ("prior", "min_tpr", "delta")}
+
+
 def _asked(request: RiskRequest) -> tuple[Mechanism, str, int]:
     return request.mechanism, request.adjacency, request.group_size
 
@@ -230,8 +237,26 @@ def _curve(asked: tuple[Mechanism, str, int]) -> TradeOff:
     return mechanism.curve(adjacency, group_size=group_size)
 
 
-def _rows(chart: Chart) -> ChartRows:
-    return ChartRows(chart.name, chart.title, chart.text, chart.rows())
+def _shown(name: str, request: RiskRequest) -> tuple[float, ...]:
+    """The conditions that a chart of a curve is read at."""
+    at = conditions_of(request.readings)
+    return tuple(at[each] for each in CONDITIONS_OF.get(name, ("fpr",)))
+
+
+def _draw(name: str, curve: TradeOff, at: tuple[float, ...]) -> Chart:
+    """A chart of a curve."""
+    from dprime.show import charts  # noqa: PLC0415  needs an extra
+
+    if name == "precision":
+        return charts.precision(curve, **dict(zip(CONDITIONS_OF[name], at, strict=True)))
+    log, corner = name == "trade-off-log", name == "trade-off-corner"
+    return charts.trade_off(curve, log=log, corner=corner, fpr=at[0])
+
+
+def _told(chart: Chart) -> ChartRows:
+    """A chart as the page takes it; what a row has not is left out of it."""
+    rows = [{n: value for n, value in row.items() if value is not None} for row in chart.rows()]
+    return ChartRows(chart.name, chart.title, chart.text, rows)
 
 
 def _setting(request: RiskRequest) -> Setting:

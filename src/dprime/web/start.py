@@ -10,6 +10,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dprime import validate
@@ -38,57 +39,13 @@ class Preset:
     setting: Texts
     source: str
     published: str
-    derived: str = ""
+    derived: str
 
 
-def _trained(noise: str, rate: str, steps: str, delta: str) -> Texts:
-    return {"noise_multiplier": noise, "sample_rate": rate, "steps": steps, "delta": delta}
-
-
-PRESETS = (
-    Preset(
-        "Abadi et al. 2016, example of the accountant",
-        _trained("4", "0.01", "10000", "1e-5"),
-        "Deep Learning with Differential Privacy, CCS 2016, section 5.1 and figure 2",
-        "ε = 1.26 at δ = 1e-5 after 100 epochs",
-        "steps: 100 epochs at a rate of 0.01",
-    ),
-    Preset(
-        "TensorFlow Privacy, tutorial on MNIST",
-        _trained("1.12", "256/60000", "14063", "1e-5"),
-        "tensorflow/privacy, tutorials/README.md, first row of its table",
-        "ε = 2.92 at δ = 1e-5",
-        "rate: batches of 256 out of 60,000; steps: 60 epochs, rounded up",
-    ),
-    Preset(
-        "De et al. 2022, CIFAR-10, ε = 1",
-        _trained("10", "4096/50000", "875", "1e-5"),
-        "google-deepmind/jax_privacy, cifar10_wrn_16_4_eps1.py",
-        "ε = 1 at δ = 1e-5",
-        "rate: batches of 4,096 out of 50,000",
-    ),
-    Preset(
-        "De et al. 2022, ImageNet, ε = 8",
-        _trained("2.5", "16384/1281167", "71589", "8e-7"),
-        "google-deepmind/jax_privacy, imagenet_nf_resnet_50_eps8.py",
-        "ε = 8 at δ = 8e-7",
-        "rate: batches of 16,384 out of 1,281,167 images",
-    ),
-    Preset(
-        "Cherubin et al. 2024, figure 7",
-        _trained("2", "0.0001", "500000", "1e-5"),
-        "Closed-Form Bounds for DP-SGD against Record-level Inference, USENIX Security 2024",
-        "no ε is stated",
-        "steps: 50 epochs at a rate of 0.0001; δ is the page's own",
-    ),
-    Preset(
-        "2020 US Census, persons, redistricting data",
-        {"epsilon": "17.14", "delta": "1e-10", "adjacency": "replace"},
-        "US Census Bureau, production settings of 9 June 2021",
-        "ε = 17.14 at δ = 1e-10",
-        "the curve is that of ε and δ alone; the noise was accounted for by zCDP, which says more",
-    ),
-)  # fmt: skip
+PRESETS = tuple(
+    Preset(**each)
+    for each in tomllib.loads(Path(__file__).with_name("presets.toml").read_text("utf-8"))["preset"]
+)
 
 
 def read_file(contents: bytes) -> Texts:

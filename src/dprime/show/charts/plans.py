@@ -16,7 +16,7 @@ from dprime import validate
 from dprime.curve import TradeOff
 from dprime.guarantees import LARGEST_EPSILON, EpsilonDelta
 from dprime.mechanisms import DEFAULT_ADJACENCY, DPSGD
-from dprime.metrics import BLIND, Reading
+from dprime.metrics import Reading
 from dprime.parameters import LEAST_NOISE, MOST_STEPS, steps_from_epochs
 from dprime.show import theme, wording
 from dprime.show.chart import Chart
@@ -266,17 +266,20 @@ def precision(
     prior = validate.inner_probability("prior", prior, example=0.1)
     epsilon, priors = curve.epsilon(delta), sorted({*PRIORS, prior})
     most = wording.percent_up(curve.precision(prior, min_tpr))
-    lines = []
-    for name, pencil, of, says in _precisions(curve, epsilon, delta):
-        missed = of.fpr(min_tpr) / min_tpr  # outsiders called members for each one found
-        right = [x / (x + (1.0 - x) * missed) for x in priors]
-        lines.append(Series(name, pencil, priors, right, says=says))
+    stated = EpsilonDelta(min(max(epsilon, LEAST), LARGEST_EPSILON), delta).curve()
+    lines = [
+        Series(name, pencil, priors, _precisions(of, priors, min_tpr), says="at most")
+        for name, pencil, of in (
+            ("certified", theme.CERTIFIED, curve), ("ε and δ alone", theme.LIMIT, stated)
+        )
+    ]  # fmt: skip
+    lines.append(Series("guessing", theme.BASELINE, priors, priors))
     side = "below-right" if prior < ROOMY else "above-left"
     own = Series(
         "this setting", theme.OWN, [prior], [curve.precision(prior, min_tpr)], "points",
         words=[most], side=side, key=False,
     )  # fmt: skip
-    stated = f"ε = {wording.up(epsilon)}" if math.isfinite(epsilon) else "ε (none is certified)"
+    told = f"ε = {wording.up(epsilon)}" if math.isfinite(epsilon) else "ε (none is certified)"
     return Chart(
         "precision",
         f"Where {wording.percent(prior)} of candidates are members, at most {most} of "
@@ -284,18 +287,13 @@ def precision(
         "Line chart. Across: prior, the share of members among the candidates, logarithmic. Up: "
         'precision, the share of right ones among "member" answers, of attackers who find at least '
         f"{wording.percent(min_tpr)} of the members. Certified: what the whole curve allows. "
-        f"Dashed: what {stated} at δ = {wording.near(delta)} alone allows, which is never less.",
+        f"Dashed: what {told} at δ = {wording.near(delta)} alone allows, which is never less.",
         Axis("prior", "prior (% of candidates)", percent=True, log=True, domain=(0.001, 0.99)),
         Axis("precision", "precision, at most (%)", percent=True, domain=(0.0, 1.0)),
         (own, *lines),
     )
 
 
-def _precisions(
-    curve: TradeOff, epsilon: float, delta: float
-) -> Iterator[tuple[str, theme.Pencil, TradeOff, Literal["at most", ""]]]:
-    """The curves whose precision is drawn: the setting's, its ε's, and that of blind guessing."""
-    stated = EpsilonDelta(min(max(epsilon, LEAST), LARGEST_EPSILON), delta).curve()
-    yield "certified", theme.CERTIFIED, curve, "at most"
-    yield "ε and δ alone", theme.LIMIT, stated, "at most"
-    yield "guessing", theme.BASELINE, BLIND, ""
+def _precisions(curve: TradeOff, priors: Sequence[float], min_tpr: float) -> list[float]:
+    missed = curve.fpr(min_tpr) / min_tpr  # outsiders called members for each one found
+    return [prior / (prior + (1.0 - prior) * missed) for prior in priors]
