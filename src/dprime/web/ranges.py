@@ -35,7 +35,7 @@ KEPT = 100_000
 LOWER = 5
 """How much the processes stand back behind the server itself, in steps of `nice`."""
 
-SHARED = {name: SLIDERS[name].positions[::2] for name in MECHANISM}
+SHARED = {name: SLIDERS[name].positions[::4] for name in MECHANISM}
 """Where ranges are read, whatever the setting."""
 
 
