@@ -3,8 +3,9 @@
 Claim: docs/explorer.md. Each moves a slider once a second for a minute, and walks at random: one
 slider of the page goes one to three positions up or down, or the adjacency changes. One user in
 five has the page choose a parameter, and moves the target too. A move asks for what the page asks
-for: all numbers, then every chart that changed. The server is a process of its own with its usual
-workers. Little more than the setting that the page begins with is known when the clock starts.
+for: all numbers with the charts of their curve, and the chart of the risk if it changed. The server
+is a process of its own with its usual workers. Little more than the setting that the page begins
+with is known when the clock starts.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from benchmarks.timing import Found, explorer, spread_ms
 from dprime.request import MECHANISM
 from dprime.web.options import SLIDERS, TARGET_SLIDERS
 
-CHARTS = "trade-off,risk,precision,bayes-security"
-"""What the page shows beside the numbers."""
+CHARTS = "trade-off,trade-off-corner,precision"
+"""The charts that come with the numbers."""
 
-SHOWN = ("noise_multiplier", "sample_rate", "steps", "group_size", "prior", "fpr", "delta")
-"""What charts are asked for at, beside the adjacency."""
+SHOWN = ("noise_multiplier", "sample_rate", "steps", "group_size")
+"""What the chart of the risk is asked for at, beside the adjacency."""
 
 ADJACENCIES = ("add-remove", "replace")
 USERS, SECONDS, SEED = 50, 60, 1
@@ -70,9 +71,9 @@ def walk(rng: random.Random) -> Iterator[Query]:
 
 
 def charts_of(query: Query, chosen: Mapping[str, Any] | None = None) -> str:
-    """The address of the charts of a setting."""
+    """The address of the chart of a setting's risk."""
     shown = {name: query[name] for name in SHOWN if name in query}
-    shown |= {"adjacency": query["adjacency"], "charts": CHARTS}
+    shown |= {"adjacency": query["adjacency"], "charts": "risk"}
     if chosen is not None:
         shown[chosen["name"]] = str(chosen["value"])
     return f"/api/charts?{urlencode(shown)}"
@@ -91,7 +92,8 @@ class Heard:
         Both are asked for at once; after a choice, charts of what was chosen.
         """
         start, kind = time.perf_counter(), "choose" if "target" in query else "risk"
-        asked, charts = client.get(f"/api/{kind}?{urlencode(query)}"), drawn
+        address = f"/api/{kind}?{urlencode(query | {'charts': CHARTS})}"
+        asked, charts = client.get(address), drawn
         try:
             if kind == "risk" and (charts := charts_of(query)) != drawn:
                 coming = asyncio.ensure_future(client.get(charts))

@@ -17,7 +17,7 @@ from dprime.membership.pool_files import sample
 from dprime.metrics import CONDITIONS, TARGETS
 from dprime.option import FLAG, Option, as_typed, check_names, options_of, read, takes, whole
 from dprime.options import DECLARED
-from dprime.request import ADDRESS, GOALS
+from dprime.request import ADDRESS, GOALS, RISK_ADDRESS
 from dprime.runs import backends
 from dprime.web.app import create_app
 from refusals import refuses
@@ -66,12 +66,12 @@ def test_the_words_of_files_are_declared():
 
 def test_the_parameters_of_the_page_are_declared(tmp_path):
     paths = create_app(tmp_path).openapi()["paths"]
-    for route, others in (
-        ("/api/risk", {"over", "figures"}),
-        ("/api/choose", {"target", "value", "free", "over", "figures"}),
+    for route, address, others in (
+        ("/api/risk", RISK_ADDRESS, {"charts"}),
+        ("/api/choose", ADDRESS, {"target", "value", "free", "charts"}),
     ):
         found = {each["name"]: each for each in paths[route]["get"]["parameters"]}
-        assert {*found} - others == {option.name for option in ADDRESS}
+        assert {*found} - others == {option.name for option in address}
         for option in ADDRESS:
             assert found[option.name]["description"] == option.line()
             assert found[option.name]["description"].startswith(DECLARED[option.name].help)

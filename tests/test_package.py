@@ -113,10 +113,10 @@ except ValueError:
     "a bound": "import dprime.audit; dprime.audit.lower_bound([1, 2, 3], [0, 1, 2])",
     "charts": """from dprime.show.charts import trade_off, precision, risk
 training = dprime.DPSGD(1.1, 0.01, 100)
-for chart in trade_off(training.curve()), risk(training, "steps"), precision():
+for chart in trade_off(training.curve()), risk(training, "steps"), precision(training.curve()):
     assert chart.rows() and chart.title and chart.text""",
     "a plan": """from dprime.cli import app
-sys.argv[1:] = "frontier --precision 0.6 --pool-size 200 --batch-size 20 --epochs 1 --plan-only --json".split()
+sys.argv[1:] = "frontier --precision 0.6 --pool-size 200 --batch-size 20 --plan-only --json".split()
 app(standalone_mode=False)
 raise SystemExit("torch" in sys.modules)  # its data need scikit-learn""",
 }

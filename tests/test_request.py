@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from commands import TYPED
 from dprime import cli
+from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD, PoolSampled
 from dprime.option import as_typed
 from dprime.request import (
@@ -169,3 +170,15 @@ def test_what_the_remedy_names():
         risk_request(HALF)
     with pytest.raises(ValueError, match=r"steps must be given, .* or make it the free one"):
         choose_options(HALF, "advantage", "0.1", "sample_rate")
+
+
+def test_a_guarantee_is_asked_for_by_its_epsilon_alone():
+    request = risk_request({"epsilon": "2", "delta": "1e-6", "adjacency": "replace"})
+    assert request.mechanism == EpsilonDelta(2.0, 1e-6, adjacency="replace")
+    assert request.curve().epsilon(1e-6) == pytest.approx(2)
+    assert risk_request({"epsilon": "2"}).mechanism.delta == 1e-5
+    for name in ("steps", "epochs", "noise_multiplier", "sampling"):
+        with pytest.raises(ValueError, match=f"{name} must be left out where epsilon=2 is all"):
+            risk_request({"epsilon": "2", name: "1"})
+    with pytest.raises(ValueError, match="estimates must be left out for a guarantee"):
+        request.estimates()

@@ -55,6 +55,12 @@ ADDRESS = (
 
 NAMES = tuple(option.name for option in ADDRESS)
 
+READ_DELTA = next(each.default for each in CONDITIONS if each.name == "delta")
+"""The δ at which ε is read unless another one is given."""
+
+RISK_ADDRESS = (*ADDRESS, options.EPSILON)
+"""Everything that an address can give to ask for a risk: a training, or a guarantee alone."""
+
 ADDRESS_TARGETS = tuple(name for name in TARGETS if {*METRICS[name].conditions} <= {*NAMES})
 """The targets whose conditions an address can give."""
 

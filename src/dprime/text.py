@@ -150,6 +150,8 @@ def describe(
             f"DP-SGD, noise {digits('noise_multiplier')}, rate {digits('sample_rate')}, {steps}, "
             f"{described['sampling']} sampling"
         )
+    elif described["name"] == "EpsilonDelta" and described["steps"] == 1:
+        what = f"ε = {described['epsilon']:g} and δ = {described['delta']:g} alone"
     else:
         what = _named(described)
     records = _records(group_size)

@@ -5,6 +5,7 @@ others. Without Playwright or Chromium they are skipped, unless DPRIME_BROWSER i
 Every test ends with two checks: no request left this machine, and the console stayed clean.
 """
 
+import importlib.util
 import json
 import os
 import shlex
@@ -54,6 +55,15 @@ def browser():
         found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield found
         found.close()
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """The script of axe, which finds what keeps people from using a page."""
+    found = importlib.util.find_spec("axe_playwright_python")
+    if found is None:
+        need("axe is not installed: run make browser.")
+    return (Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
@@ -179,8 +189,12 @@ class Visit:
         """A print of every drawing, to see whether it changed."""
         return self.page.eval_on_selector_all(
             ".chart:not([hidden]) .canvas",
-            "all => Object.fromEntries(all.map((c) => [c.parentElement.id, c.innerHTML]))",
+            "all => Object.fromEntries(all.map((c) => [c.closest('.chart').id, c.innerHTML]))",
         )
+
+    def quiet(self):
+        """Wait until the page asks nothing any more, as it does a while after the last move."""
+        self.page.wait_for_load_state("networkidle")
 
     def shot(self, name):
         """Keep what the page looks like, all of it and as it stands in the window."""

@@ -238,7 +238,7 @@ def test_colours_and_runs_by_keyboard_alone(visit):
 def test_the_keyboard_is_never_caught_and_can_be_seen(visit):
     page = visit.open("?compare=1")
     order, hidden = [], []
-    for _ in range(120):
+    for _ in range(200):
         page.keyboard.press("Tab")
         at = focused(page)
         if at in ("", order[0] if order else None):
@@ -309,11 +309,11 @@ def test_a_phone_can_do_everything(phone):
 def test_colours_follow_the_system_and_the_button(visit):
     page = visit.open()
     theme = page.locator("html")
-    before = visit.rows_of_charts()["chart-a-trade-off"]
+    before = visit.rows_of_charts()["chart-trade-off"]
     page.emulate_media(color_scheme="dark")
     page.wait_for_function("() => document.documentElement.dataset.theme === 'dark'")
     page.wait_for_function(
-        "before => document.querySelector('#chart-a-trade-off .canvas').innerHTML !== before",
+        "before => document.querySelector('#chart-trade-off .canvas').innerHTML !== before",
         arg=before,
     )
     page.get_by_role("button", name="Light colours").click()

@@ -21,8 +21,11 @@ def test_two_settings_side_by_side(visit, printed):
     assert difference(page, "bayes_security") == "▼ B lower: less protected"
     told = [printed(visit.command(index))["metrics"] for index in (0, 1)]
     assert told[1]["advantage"]["value"] > told[0]["advantage"]["value"]
-    assert page.locator(".chart:not([hidden])").count() == 8
-    assert page.locator("#chart-b-trade-off h3").inner_text().startswith("B: ")
+    assert page.locator(".chart:visible").count() == 4
+    key = page.locator("#chart-trade-off svg")
+    assert "A: certified limit" in key.inner_html()
+    assert "B: certified limit" in key.inner_html()
+    assert "B: With noise 0.45" in page.inner_text("#chart-risk h3")
     visit.shot("compare")
 
 
@@ -33,6 +36,18 @@ def test_the_question_holds_for_both(visit):
     after = visit.numbers("a"), visit.numbers("b")
     assert all(old["tpr"] != new["tpr"] for old, new in zip(before, after, strict=True))
     assert page.locator("input[type=range]:visible").count() == 13
+
+
+def test_a_training_beside_a_guarantee_alone(visit, printed):
+    page = visit.open("?compare=1&b.from=guarantee&b.epsilon=2")
+    assert visit.command(1).startswith("dprime risk --adjacency add-remove")
+    assert "--epsilon 2" in visit.command(1)
+    told = printed(visit.command(1))["metrics"]
+    assert float(visit.numbers("b")["advantage"]) >= told["advantage"]["value"]
+    assert page.locator("#b-steps").is_hidden()
+    assert page.locator("#b-epsilon").is_visible()
+    assert page.inner_text("#chart-risk h3").startswith("A: "), "B has no noise to be drawn over"
+    visit.shot("compare-guarantee")
 
 
 def test_choosing_for_both_at_once(visit):

@@ -77,7 +77,7 @@ def test_numbers_do_not_wait_for_the_drawing_program(visit):
     assert visit.numbers()["advantage"] == "0.2105"
     assert held, "the drawing program was asked for"
     held[0].continue_()
-    page.locator("#chart-a-trade-off svg").wait_for()
+    page.locator("#chart-trade-off svg").wait_for()
 
 
 def test_without_the_drawing_program_the_words_remain(visit):
@@ -87,7 +87,7 @@ def test_without_the_drawing_program_the_words_remain(visit):
     page.goto(visit.address)
     page.get_by_text("The drawing program could not be loaded").first.wait_for()
     page.get_by_text("In words").first.click()
-    assert "%" in page.inner_text("#chart-a-trade-off-text")
+    assert "%" in page.inner_text("#chart-trade-off-text")
 
 
 def test_the_page_is_under_a_strict_policy(visit):

@@ -21,15 +21,16 @@ SLIDERS = {
 }
 """What each slider must move, at least."""
 
+CURVE = {"trade-off", "trade-off-corner", "precision"}
 CHARTS_OF = {
-    "a-noise_multiplier": {"trade-off", "risk", "precision", "bayes-security"},
-    "a-sample_rate": {"trade-off", "risk", "precision", "bayes-security"},
-    "a-steps": {"trade-off", "risk", "precision", "bayes-security"},
-    "a-group_size": {"trade-off", "risk"},
+    "a-noise_multiplier": {*CURVE, "risk"},
+    "a-sample_rate": {*CURVE, "risk"},
+    "a-steps": {*CURVE, "risk"},
+    "a-group_size": {*CURVE, "risk"},
     "ask-prior": {"precision"},
     "ask-belief_prior": set(),
     "ask-belief_level": set(),
-    "ask-fpr": {"trade-off"},
+    "ask-fpr": {"trade-off", "trade-off-corner"},
     "ask-delta": {"precision"},
 }
 """The drawings that each slider must change, at least."""
@@ -72,7 +73,7 @@ def test_a_slider_moves_numbers_drawings_and_address(visit, slider):
     after = visit.numbers()
     assert SLIDERS[slider] <= {metric for metric in after if after[metric] != before[metric]}
     changed = {
-        i.removeprefix("chart-a-") for i, d in visit.rows_of_charts().items() if d != drawings[i]
+        i.removeprefix("chart-") for i, d in visit.rows_of_charts().items() if d != drawings[i]
     }
     assert CHARTS_OF[slider] <= changed
     control = page.locator(f"[data-name={slider}]")
@@ -244,9 +245,8 @@ def test_an_overtaken_question_is_dropped(visit):
             held.append(route)
 
     page.route("**/api/risk*", hold)
-    visit.slide_only("a-steps", 3)
-    page.wait_for_timeout(400)
-    assert len(held) == 1
+    with page.expect_request("**/api/risk*"):
+        visit.slide_only("a-steps", 3)
     visit.slide("ask-fpr", 3)
     assert page.evaluate("window.signals.slice(-2).map((each) => each.aborted)") == [True, False]
     assert "10 steps" in page.inner_text("#described")
@@ -258,8 +258,9 @@ def test_drawings_can_be_changed(visit):
     visit.settled(lambda: page.select_option("#over", "steps"))
     visit.settled(lambda: page.locator("#scale").check())
     after = visit.rows_of_charts()
-    assert after["chart-a-risk"] != before["chart-a-risk"]
-    assert after["chart-a-trade-off"] != before["chart-a-trade-off"]
+    assert after["chart-risk"] != before["chart-risk"]
+    assert after["chart-trade-off-corner"] != before["chart-trade-off-corner"]
+    assert after["chart-trade-off"] == before["chart-trade-off"]
     page.wait_for_url(lambda url: "over=steps" in url and "scale=log" in url)
     visit.shot("desk-log-over-steps")
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import vl_convert
 
-from dprime.show import charts, theme
-from dprime.show.chart import Chart, wrapped
+from dprime.curve import TradeOff
+from dprime.show import charts, theme, vega
+from dprime.show.chart import Chart, beside, wrapped
 from dprime.show.series import Axis, Series
 from dprime.show.theme import THEMES
 from dprime.show.vega import SIDES, TABLE
@@ -72,7 +73,8 @@ def test_a_specification_is_valid_leads_nowhere_and_draws_every_series(chart):
     assert spec["datasets"] == {TABLE: chart.rows()}
     assert " ".join(spec["title"]).replace("\u00a0", " ") == chart.title
     assert spec["description"] == chart.text
-    tests = " ".join(step["filter"] for layer in layers_of(spec) for step in layer["transform"])
+    steps = [step for layer in layers_of(spec) for step in layer["transform"]]
+    tests = " ".join(step.get("filter", "") for step in steps)
     drawn = set(re.findall(r'datum\.series === "([^"]+)"', tests))
     words = {each.name for each in chart.series if each.kind == "words"}
     assert drawn | words == {each.name for each in chart.series}
@@ -129,14 +131,14 @@ def test_an_empty_specification_is_for_every_setting():
     """A page takes it once, and puts in the rows of other settings."""
     other = replace(TRAINING, steps=50)
     pairs = [
-        (charts.trade_off(a.curve(), log=log), charts.trade_off(b.curve(), fpr=1e-6, log=log))
+        (charts.trade_off(a.curve(), **view), charts.trade_off(b.curve(), fpr=1e-6, **view))
         for a, b in [(TRAINING, other)]
-        for log in (False, True)
+        for view in ({}, {"log": True}, {"corner": True})
     ]
     pairs += [(charts.risk(a, o), charts.risk(b, o)) for a, b in [(TRAINING, other)]
               for o in ("noise_multiplier", "sample_rate", "steps")]  # fmt: skip
     pairs += [
-        (charts.precision(epsilon=1.0), charts.precision(epsilon=40.0, prior=0.7, delta=0.02)),
+        (charts.precision(TRAINING.curve()), charts.precision(other.curve(), prior=0.7)),
         (charts.bayes_security(TRAINING), charts.bayes_security(other, adjacency="replace")),
     ]
     for one, another in pairs:
@@ -218,6 +220,47 @@ def test_in_a_notebook_it_shows_itself():
     bundle = chart_of(LINE)._repr_mimebundle_()
     assert bundle["image/svg+xml"].startswith("<svg")
     assert "A finding." in bundle["text/plain"]
+
+
+@specimens
+def test_a_drawing_for_both_themes_has_each_colour_of_the_light_one_in_dark(chart):
+    drawing = vega.in_both_themes(chart.svg())
+    ElementTree.fromstring(drawing)
+    rules = dict(re.findall(r'\[((?:fill|stroke)="#\w+)"\]\{\w+:(#\w+)\}', drawing))
+    light, dark = theme.COLOURS["light"], theme.COLOURS["dark"]
+    for part, name in (("stroke", "grid"), ("fill", "ink"), ("fill", "muted"), ("fill", "paper")):
+        assert rules[f'{part}="{light[name]}'] == dark[name]
+    assert "@media screen and (prefers-color-scheme:dark)" in drawing
+
+
+def test_a_curve_goes_through_the_outer_corners_of_its_steps():
+    """Drawn by Vega, and read off the drawing: nowhere on the wrong side of a point."""
+    heights = {"before": (0.1, 0.4, 1.0), "after": (1.0, 0.4, 0.1)}
+    for step, y in heights.items():
+        line = Series("line", theme.CERTIFIED, (0.0, 0.5, 1.0), y, "curve", step=step)
+        axes = (Axis(name, name, domain=(0.0, 1.0)) for name in "xy")
+        drawn = ElementTree.fromstring(Chart("a", "A.", "A.", *axes, (line,)).svg())
+        paths = [each.attrib.get("d", "") for each in drawn.iter() if each.tag.endswith("path")]
+        (found,) = [path for path in paths if len(re.findall("[ML]", path)) == 3]
+        points = [tuple(map(float, p.split(","))) for p in re.split("[ML]", found)[1:]]
+        highest, lowest = min(y for _, y in points), max(y for _, y in points)
+        across = [1.0 - (place - highest) / (lowest - highest) for _, place in points]
+        expected = (0.4, 1.0, 1.0) if step == "before" else (1.0, 1.0, 0.4)
+        assert across == pytest.approx([(e - 0.4) / 0.6 for e in expected], abs=1e-6)
+
+
+def test_two_charts_are_drawn_on_the_same_axes():
+    first, second = (charts.trade_off(TradeOff.gaussian(mu)) for mu in (0.5, 1.0))
+    both = beside(first, second)
+    assert (both.x, both.y) == (first.x, first.y)
+    names = [each.name for each in both.series]
+    own = [f"{label}: {name}" for label in "AB" for name in ("this rate", "certified limit")]
+    assert names == [*own, "guessing"]
+    lines = {each.name: each for each in both.series}
+    assert lines["B: certified limit"].y == second.series[-2].y
+    looks = {(lines[f"{label}: certified limit"].pencil.dash) for label in "AB"}
+    assert len(looks) == 2
+    assert both.title == f"A: {first.title} B: {second.title}"
 
 
 def test_a_number_keeps_its_unit_when_a_title_is_wrapped():

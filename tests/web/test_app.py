@@ -1,7 +1,9 @@
 """The routes: what they answer, and how they refuse."""
 
+import math
 import threading
 from dataclasses import fields
+from urllib.parse import urlencode
 
 import pytest
 
@@ -55,12 +57,52 @@ def test_charts_show_the_numbers_of_the_answer(caller, more, over):
         assert chart["rows"]
         assert chart["title"].endswith(".")
         assert len(chart["text"]) > 50
-    own = [row for row in found["risk"]["rows"] if row["series"] == "this setting"]
-    assert [row["risk"] for row in own] == [numbers["metrics"]["advantage"]["value"]]
-    assert [row["value"] for row in own] == [numbers["mechanism"][over]]
-    courses = found["bayes-security"]["rows"]
-    own = [row["bayes_security"] for row in courses if row["series"] == "this setting"]
-    assert numbers["metrics"]["bayes_security"]["value"] in own
+    own = {
+        name: [row for row in found[name]["rows"] if row["series"] == "this setting"]
+        for name in ("risk", "precision")
+    }
+    assert [row["risk"] for row in own["risk"]] == [numbers["metrics"]["advantage"]["value"]]
+    assert [row["value"] for row in own["risk"]] == [numbers["mechanism"][over]]
+    precision = [row["precision"] for row in own["precision"]]
+    assert precision == [numbers["metrics"]["precision"]["value"]]
+
+
+def test_charts_of_a_curve_come_with_its_numbers(caller):
+    named = "trade-off,trade-off-corner,precision"
+    found = caller.get(f"{RISK}&charts={named}").json["charts"]
+    assert found == caller.get(f"{DRAWN}&charts={named}").json
+    assert list(caller.get(f"{CHOOSE}&charts=precision").json["charts"]) == ["precision"]
+
+
+def test_a_guarantee_alone_has_a_curve_and_no_range(caller):
+    found = caller.get("/api/risk?epsilon=4&delta=1e-6&charts=trade-off").json
+    assert found["metrics"]["epsilon"]["value"] == pytest.approx(4)
+    assert found["metrics"]["advantage"]["value"] == pytest.approx(math.tanh(2), abs=1e-6)
+    assert found["command"] == "dprime risk --delta 1e-6 --epsilon 4"
+    assert (
+        "The chart risk must be of a training"
+        in caller.get("/api/charts?epsilon=4&charts=risk").detail
+    )
+
+
+def test_a_fine_range_has_points_between_those_of_the_coarse_one(caller):
+    def points(more):
+        rows = caller.get(f"{DRAWN}&charts=risk&over=steps&fine={more}").json["risk"]["rows"]
+        return [(row["value"], row["risk"]) for row in rows if row["series"] == "certified"]
+
+    coarse, fine = points("false"), points("true")
+    assert set(coarse) < set(fine)
+    assert len(fine) > 60
+    assert fine == sorted(fine)
+
+
+def test_a_file_is_a_setting_to_start_from(caller):
+    reply = caller.ask("POST", "/api/read", body=[b"[[1.1, 0.004", b", 14000]]"])
+    told = {"noise_multiplier": "1.1", "sample_rate": "0.004", "steps": "14000"}
+    assert reply.json == {**told, "adjacency": "zero-out"}
+    assert caller.get("/api/risk?" + urlencode(reply.json)).status == 200
+    assert "file must be JSON or TOML" in caller.ask("POST", "/api/read", body=[b"?"]).detail
+    assert caller.get("/api/read").status == 405
 
 
 def test_charts_of_a_chosen_parameter(caller):
@@ -78,6 +120,10 @@ def test_empty_drawings(caller, name, theme):
     spec = caller.get(f"/api/charts/{name}?theme={theme}").json
     assert spec["datasets"] == {"rows": []}
     assert not {"description", "title", "$schema"} & set(spec)
+    compared = caller.get(f"/api/charts/{name}?theme={theme}&compared=true").json["usermeta"]
+    for series, says in spec["usermeta"]["says"].items():
+        assert {compared["says"][f"{label}: {series}"] for label in "AB"} == {says}
+    assert {row for row in spec["usermeta"]["drawn"] if row == "guessing"} <= set(compared["drawn"])
 
 
 def test_options_are_served(caller):

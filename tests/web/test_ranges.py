@@ -11,7 +11,7 @@ import pytest
 from dprime.mechanisms import DPSGD
 from dprime.request import MECHANISM
 from dprime.web.options import SLIDERS
-from dprime.web.ranges import SHARED, Answers, Setting, advantage, neighbours
+from dprime.web.ranges import SHARED, Answers, Setting, advantage, neighbours, once
 
 SETTING = Setting.of(DPSGD(1.1, 0.004, 14_000), "add-remove", 1)
 
@@ -27,15 +27,6 @@ def test_a_range_holds_the_settings_own_value(over):
     found = odd.over(over)
     assert odd in found
     assert [getattr(each, over) for each in found] == sorted({*SHARED[over], getattr(odd, over)})
-    assert odd in odd.course()
-
-
-@pytest.mark.parametrize("steps", [1, 14_000, 10_000_000])
-def test_a_course_goes_around_the_own_length(steps):
-    setting = SETTING.moved("steps", steps)
-    lengths = [each.steps for each in setting.course()]
-    assert steps in lengths
-    assert all(steps / 20 <= count <= steps * 20 for count in lengths)
 
 
 def test_where_nothing_is_certified_the_trivial_limit_stands():
@@ -60,6 +51,40 @@ def test_a_setting_off_the_sliders_has_neighbours_along_the_others():
     odd = SETTING.moved("noise_multiplier", 1.2345)
     assert {each.noise_multiplier for each in neighbours(odd)} == {1.2345}
     assert len(neighbours(Setting(0.3, 1.0, 1, "add-remove", 1))) == 6
+
+
+def test_who_asks_while_it_is_computed_waits_for_that_one():
+    begun, calls = threading.Event(), []
+
+    def slow(key):
+        calls.append(key)
+        begun.wait(5)
+        return [key]
+
+    ask = once(slow, kept=2)
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(ask, "a") for _ in range(4)]
+        begun.set()
+        assert all(each.result() is answers[0].result() for each in answers)
+    assert calls == ["a"]
+    for key in ("b", "a", "c", "a", "b"):
+        ask(key)
+    assert calls == ["a", "b", "c", "b"], "the two newest are kept"
+
+
+def test_an_error_of_a_curve_is_not_kept():
+    calls = []
+
+    def fails_once(key):
+        calls.append(key)
+        if len(calls) == 1:
+            raise ValueError("not yet")
+        return key
+
+    ask = once(fails_once, kept=2)
+    with pytest.raises(ValueError, match="not yet"):
+        ask(1)
+    assert ask(1) == 1
 
 
 @pytest.fixture(scope="module")

@@ -112,7 +112,7 @@ def test_with_a_host_a_token_is_drawn_and_demanded(tmp_path):
 
 @pytest.mark.slow
 def test_numbers_are_the_same_with_processes_beside(tmp_path, caller):
-    query = "api/charts?noise_multiplier=0.9&sample_rate=0.02&steps=333&charts=risk,bayes-security"
+    query = "api/charts?noise_multiplier=0.9&sample_rate=0.02&steps=333&charts=risk,precision"
     with running(str(tmp_path), cwd=tmp_path) as (process, said):
         fetched(f"{said['address']}api/options")
         for _ in range(100):

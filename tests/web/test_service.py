@@ -4,7 +4,7 @@ import pytest
 
 from dprime.mechanisms import DPSGD
 from dprime.web.options import CHARTS, SLIDERS
-from dprime.web.ranges import Setting, advantage
+from dprime.web.ranges import SHARED, Setting, advantage
 from dprime.web.service import EMPTY, FIRST, ExplorerService
 
 TEXTS = {name: str(slider.default) for name, slider in SLIDERS.items()}
@@ -29,12 +29,12 @@ def service():
 
 
 def test_only_what_is_asked_for_is_computed_and_once(curves, service):
-    service.risk(TEXTS)
-    service.charts(TEXTS, ["trade-off", "trade-off-log", "precision"])
+    service.risk(TEXTS, ["trade-off", "trade-off-log", "precision"])
     assert len(curves) == 1
     service.charts(TEXTS, CHARTS)
     points = curves[1:]
-    assert len(points) == len(set(points)) == 12 + 2 * 5 - 1  # in both: the setting itself
+    others = {*SHARED["noise_multiplier"]} - {SLIDERS["noise_multiplier"].default}
+    assert len(points) == len(set(points)) == len(others)
     for name in ("prior", "belief_prior", "belief_level", "fpr", "delta"):
         for position in SLIDERS[name].positions:
             moved = {**TEXTS, name: str(position)}
@@ -47,7 +47,7 @@ def test_a_move_along_a_range_needs_little(curves, service):
     service.charts(TEXTS, ["risk"])
     curves.clear()
     service.charts({**TEXTS, "noise_multiplier": "1.2"}, ["risk"])
-    assert {mechanism.noise_multiplier for mechanism, _, _ in curves} == {1.2}
+    assert {mechanism.noise_multiplier for mechanism, _, _ in curves} <= {1.1, 1.2}
 
 
 def test_a_choice_is_made_once(curves, service):
@@ -62,7 +62,7 @@ def test_a_choice_is_made_once(curves, service):
 def test_charts_move_with_what_they_show(service):
     before = service.charts(TEXTS, CHARTS)
     for name, position, changed in [
-        ("fpr", "0.1", {"trade-off", "trade-off-log"}),
+        ("fpr", "0.1", {"trade-off", "trade-off-corner", "trade-off-log"}),
         ("prior", "0.5", {"precision"}),
         ("delta", "1e-3", {"precision"}),
         ("belief", "0.6", set()),
@@ -72,21 +72,18 @@ def test_charts_move_with_what_they_show(service):
         after = service.charts({**TEXTS, name: position}, CHARTS)
         assert {each for each in CHARTS if after[each] != before[each]} == changed, name
     after = service.charts({**TEXTS, "adjacency": "replace"}, CHARTS)
-    moved = {each for each in CHARTS if after[each] != before[each]}
-    assert moved >= set(CHARTS) - {"bayes-security"}
+    assert all(after[each] != before[each] for each in CHARTS)
 
 
 def test_the_next_move_is_computed_ahead():
     service = ExplorerService(processes=1)
-    service.charts(TEXTS, ["risk", "bayes-security"])
+    service.charts(TEXTS, ["risk"])
     for future in service._answers._ahead:
         future.result(60)
     known = set(service._answers._known)
     usual = Setting.of(DPSGD(1.1, 0.004, 14_000), "add-remove", 1)
     for near in (usual.moved("noise_multiplier", 1.2), usual.moved("steps", 7_000)):
-        for each in (*near.over("noise_multiplier"), *near.course()):
-            assert (advantage, each) in known
-        assert {(advantage, each._replace(adjacency="replace")) for each in near.course()} <= known
+        assert {(advantage, each) for each in near.over("noise_multiplier")} <= known
     service.stop()
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any, final
@@ -19,7 +19,7 @@ from typing import Any, final
 from dprime import validate
 from dprime.show import vega, wording
 from dprime.show.series import Axis, Series
-from dprime.show.theme import Theme
+from dprime.show.theme import BASELINE, GAP, Theme, second_pencil
 from dprime.show.vega import TABLE
 
 Row = dict[str, float | str | None]
@@ -73,7 +73,8 @@ class Chart:
 
     def rows(self) -> list[Row]:
         """Everything that is drawn, as one table; finite numbers and words only."""
-        return [row for each in self.series for row in self._rows(each)]
+        columns = self.columns
+        return [row for each in self.series for row in self._rows(each, columns)]
 
     @property
     def text(self) -> str:
@@ -101,7 +102,7 @@ class Chart:
             {name: value for name, value in row.items() if name not in ("words", "side")}
             for each in self.series
             if each.kind != "words"
-            for row in self._rows(each)
+            for row in self._rows(each, self.columns)
         ]
 
     @property
@@ -112,12 +113,12 @@ class Chart:
         words = any(each.words is not None for each in self.series)
         return (*named, "words", "side") if words else tuple(named)
 
-    def _rows(self, series: Series) -> Iterator[Row]:
+    def _rows(self, series: Series, columns: Sequence[str]) -> Iterator[Row]:
+        found = [(name, getattr(series, name)) for name in columns]
         for place, x in enumerate(series.x):
             row: Row = {"series": series.name, self.x.field: x}
             row[self.y.field] = series.y[place] if series.y else None
-            for name in self.columns:
-                value = getattr(series, name)
+            for name, value in found:
                 alone = isinstance(value, str)
                 row[name] = value if alone else value[place] if value else None
             yield row
@@ -136,9 +137,20 @@ class Chart:
         drawing = vega.Drawing(self.x, self.y, self.series, theme, self.horizontal, self.height)
         drawn = drawing.spec(vega.NARROW if empty else width)
         if empty:
-            return drawn | {"width": "container", "datasets": {TABLE: []}}
+            page = {"width": "container", "datasets": {TABLE: []}, "usermeta": self._meaning()}
+            return drawn | page
         words = {"title": wrapped(self.title), "description": self.text}
         return drawn | words | {"datasets": {TABLE: self.rows()}}
+
+    def _meaning(self) -> dict[str, Any]:
+        """What a page needs to read values aloud, and to draw two charts as one."""
+        axes = {"x": self.x, "y": self.y}
+        told = {
+            name: {"field": axis.field, "title": axis.title, "percent": axis.percent}
+            for name, axis in axes.items()
+        }
+        says = {each.name: each.says for each in self.series if each.says}
+        return {**told, "says": says, "drawn": [each.name for each in self.series]}
 
     def svg(self, theme: Theme = "light") -> str:
         """The drawing as SVG, without a browser; one image with a title and a description."""
@@ -167,7 +179,37 @@ class Chart:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         """In a notebook: the drawing, and its text alternative."""
-        return {"image/svg+xml": self.svg(), "text/plain": f"{self.title}\n{self.text}"}
+        drawing = vega.in_both_themes(self.svg())
+        return {"image/svg+xml": drawing, "text/plain": f"{self.title}\n{self.text}"}
+
+
+def beside(first: Chart, second: Chart, labels: tuple[str, str] = ("A", "B")) -> Chart:
+    """Two charts of the same kind as one, on the same axes; each series has its chart's label.
+
+    Areas, gaps and words that belong to no point are left out, and a baseline is drawn once.
+
+    >>> from dprime.curve import TradeOff
+    >>> from dprime.show.charts import trade_off
+    >>> charts = [trade_off(TradeOff.gaussian(mu)) for mu in (0.5, 1.0)]
+    >>> [each.name for each in beside(*charts).series if each.says]
+    ['A: certified limit', 'B: certified limit']
+    """
+    series: list[Series] = []
+    for number, (label, chart) in enumerate(zip(labels, (first, second), strict=True)):
+        for each in chart.series:
+            if each.kind in ("area", "words") or each.pencil == GAP:
+                continue
+            if each.pencil == BASELINE and each.kind == "line":
+                series += [each] if number else []  # once, behind everything
+                continue
+            pencil = second_pencil(each.pencil) if number else each.pencil
+            series.append(replace(each, name=f"{label}: {each.name}", pencil=pencil))
+    told = zip(labels, (first, second), strict=True)
+    return replace(
+        first,
+        title=" ".join(f"{label}: {chart.title}" for label, chart in told),
+        series=tuple(series),
+    )
 
 
 def wrapped(title: str) -> list[str]:

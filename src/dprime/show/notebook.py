@@ -16,6 +16,7 @@ from dprime import text, validate
 from dprime.curve import Estimate, TradeOff, TradeOffMetrics
 from dprime.show.charts import Points, trade_off, trade_offs
 from dprime.show.needs import check_drawing
+from dprime.show.vega import in_both_themes
 from dprime.table import Table
 
 if TYPE_CHECKING:
@@ -97,4 +98,4 @@ def _drawing(make: Callable[[], Chart]) -> str:
         chart = make()
     except validate.InputError as refused:  # the numbers can be shown all the same
         return f"<p>{escape(str(refused))}</p>"
-    return f'<div role="img" aria-label="{escape(chart.text)}">{chart.svg()}</div>'
+    return f'<div role="img" aria-label="{escape(chart.text)}">{in_both_themes(chart.svg())}</div>'

@@ -25,11 +25,11 @@ def charts_of(record: AuditRecord) -> list[Chart]:
     """
     claim = Points(record.claim.fpr, record.claim.tpr)
     lower = Points(*record.lower[record.drawn])
-    marked = {} if record.decided_at is None else {"fpr": record.decided_at}
+    marked = 0.01 if record.decided_at is None else record.decided_at
     drawn: list[Chart] = [
         charts.trade_off(
             claim, lower, confidence=record.config.confidence, log=log, refuted=record.refuted,
-            **marked,
+            fpr=marked,
         )
         for log in (False, True)
     ]  # fmt: skip
@@ -88,13 +88,12 @@ def _claim_charts(record: AuditRecord) -> list[Chart]:
     if training is None:
         return []
     about = {"prior": asked["precision"]["prior"], "min_tpr": asked["precision"]["min_tpr"]}
-    epsilon = asked["epsilon"]
-    limit = math.inf if epsilon["value"] is None else epsilon["value"]
+    about |= {"delta": asked["epsilon"]["delta"]}
     return [
         charts.risk(training, "noise_multiplier", adjacency=record.adjacency),
         charts.risk(training, "steps", adjacency=record.adjacency),
         charts.bayes_security(training, adjacency=record.adjacency),
-        charts.precision(delta=epsilon["delta"], epsilon=limit, **about),
+        charts.precision(training.curve(record.adjacency), **about),
     ]
 
 

@@ -11,7 +11,7 @@ from dprime import validate
 from dprime.show import wording
 from dprime.show.theme import Pencil
 
-Kind = Literal["line", "joined", "points", "area", "contour", "rule", "words"]
+Kind = Literal["line", "joined", "curve", "points", "area", "rule", "words"]
 
 
 @final
@@ -68,13 +68,15 @@ class Series:
         pencil: what it looks like.
         x: where its points stand across.
         y: how high; none for a rule that goes from the bottom to the top.
-        kind: a "line", points that are "joined" or alone ("points"), an "area" between `y` and
-            `low` (0 where there is none), the same with a line at its upper edge ("contour"), a
-            "rule" across the whole chart, or only "words".
+        kind: a "line", points that are "joined" or alone ("points"), a "curve" through the outer
+            corners of its steps, an "area" between `y` and `low` (0 where there is none), a "rule"
+            across the whole chart, or only "words".
         low: lower ends of intervals, None where one is not known; a line shows them as an area,
             points show them as bars.
         high: upper ends.
-        step: to which side of a point its height holds; None draws straight lines between points.
+        step: to which side of a point its height holds; None draws straight lines between points. A
+            "curve" must have one: it rises or falls all the way, and its line, straight from corner
+            to corner of the steps, is nowhere on the wrong side of what the points say.
         words: what stands beside each point; None where the series never has words.
         side: where the words stand, one of `vega.SIDES`; one for all points, or one each.
         aside: pixels by which it is moved along `x`, off others with the same x.

@@ -27,7 +27,7 @@ def inline_svg(chart: Chart) -> str:
     spec.pop("title", None)
     spec.pop("$schema", None)
     name = chart.name
-    root = ElementTree.fromstring(vega.svg(spec))
+    root = ElementTree.fromstring(vega.in_both_themes(vega.svg(spec)))
     ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
     names = {given: f"{name}-part{place}" for place, given in enumerate(ids)}
     for element in root.iter():

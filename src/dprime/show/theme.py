@@ -8,7 +8,7 @@ colours are those of Okabe and Ito's palette, darkened or lightened for contrast
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -42,14 +42,6 @@ COLOURS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     }
 )  # fmt: skip
 
-RAMPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "light": ("#f3f7fb", "#dfeaf4", "#c4d9ea", "#9fc2dd", "#74a6cb", "#4a86b4", "#2a6796"),
-        "dark": ("#1b232c", "#203244", "#26435e", "#2c5579", "#356a97", "#4380b4", "#5897d0"),
-    }
-)
-"""From little to much, for maps."""
-
 Dash = tuple[int, ...]
 
 SOLID, LONG, DASHED, DOTTED, BOTH, FAR = (1, 0), (14, 4), (8, 4), (2, 2), (9, 3, 2, 3), (3, 6)
@@ -60,7 +52,7 @@ class Pencil:
     """What draws a series.
 
     Attributes:
-        ink: the name of a colour, or the place of a level on the ramp.
+        ink: the name of a colour.
         dash: pixels that are drawn and left out, in turn.
         width: of a line, in pixels.
         size: of a point, in square pixels.
@@ -70,7 +62,7 @@ class Pencil:
         edges: whether an area between two ends has lines along them.
     """
 
-    ink: str | int
+    ink: str
     dash: Dash = SOLID
     width: float = 2.25
     size: float = 42
@@ -81,7 +73,7 @@ class Pencil:
 
     def colour(self, theme: Theme) -> str:
         """Its colour in a theme."""
-        return RAMPS[theme][self.ink] if isinstance(self.ink, int) else COLOURS[theme][self.ink]
+        return COLOURS[theme][self.ink]
 
 
 CERTIFIED, ALSO_CERTIFIED = Pencil("first", width=3, size=28), Pencil("second", (10, 3), 3, 28)
@@ -95,6 +87,7 @@ OWN = Pencil("ink", size=90)
 ESTIMATE = Pencil("ink", DOTTED, 1.75, size=60, filled=False)
 LIMIT = Pencil("ink", (6, 3), 1.5)
 BASELINE = Pencil("muted", (2, 3), 1.5)
+GAP = Pencil("second", width=2)
 ROOM = Pencil("first", opacity=0.14, width=0)
 
 COMPARED = tuple(
@@ -105,6 +98,15 @@ COMPARED = tuple(
     )
 )  # fmt: skip
 """Those of several alike: no two look the same, and none is solid, which a certified limit is."""
+
+SECOND_INK = {"first": "second", "second": "fourth", "ink": "third", "third": "muted"}
+"""The ink of the same series in the second of two charts that are drawn as one."""
+
+
+def second_pencil(pencil: Pencil) -> Pencil:
+    """The pencil of the same series in the second of two charts that are drawn as one."""
+    dash, ink = (DASHED if pencil.dash == SOLID else DOTTED), SECOND_INK.get(pencil.ink)
+    return replace(pencil, ink=ink or pencil.ink, dash=dash, shape="diamond")
 
 
 def pencils(name: str, count: int) -> tuple[Pencil, ...]:

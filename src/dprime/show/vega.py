@@ -6,6 +6,7 @@ Each series has layers of its own, which show the rows that name it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,6 +53,26 @@ def svg(spec: Mapping[str, Any]) -> str:
     import vl_convert  # noqa: PLC0415  only a drawing needs it
 
     return str(vl_convert.vegalite_to_svg(dict(spec)))
+
+
+INKED = re.compile(r'(fill|stroke)="(#[0-9a-f]{6})([0-9a-f]{2})?"')
+
+
+def in_both_themes(drawing: str) -> str:
+    """A drawing in light colours as one that turns dark on a screen where its reader asked for it.
+
+    >>> in_both_themes('<svg><path stroke="#0a5a8f"/></svg>').count("#6fb8ee")
+    1
+    """
+    light, dark = look.COLOURS["light"], look.COLOURS["dark"]
+    inks = {light[name]: dark[name] for name in light}  # background and paper are both white
+    rules = "".join(
+        f'svg [{part}="{ink}{alpha}"]{{{part}:{inks[ink]}{alpha}}}'
+        for part, ink, alpha in sorted(set(INKED.findall(drawing)))
+        if ink in inks
+    )
+    style = f"<style>@media screen and (prefers-color-scheme:dark){{{rules}}}</style>"
+    return re.sub(r"(<svg[^>]*>)", rf"\1{style}", drawing, count=1)
 
 
 def png(spec: Mapping[str, Any], scale: float) -> bytes:
@@ -147,11 +168,8 @@ class Drawing:
             "strokeWidth": 2, "shape": pencil.shape,
         }  # fmt: skip
         bar = {"type": "rule", **colour, "strokeWidth": 2.25}
-        if kind in ("area", "contour"):
+        if kind == "area":
             yield self._layer(series, area, self.y.field, "low" if series.low else None)
-        if kind == "contour":
-            ink = look.COLOURS[self.theme]["ink"]
-            yield self._layer(series, {**line, "color": ink, "clip": True})
         if series.low and series.high:
             yield self._layer(series, area if kind == "line" else bar, "low", "high")
             if pencil.edges:
@@ -159,6 +177,8 @@ class Drawing:
                 yield from (self._layer(series, edge, end) for end in ("low", "high"))
         if kind in ("line", "joined"):
             yield self._layer(series, line)
+        if kind == "curve":
+            yield self._corners(series, {"type": "line", **stroke})
         if kind == "rule":
             yield self._layer(series, {"type": "rule", **stroke})
         if kind in ("points", "joined"):
@@ -179,6 +199,17 @@ class Drawing:
         aside = {f"{x}Offset": series.aside} if series.aside else {}
         test = f"datum.series === {json.dumps(series.name, ensure_ascii=False)}"
         return {"transform": [{"filter": test}], "mark": mark | aside, "encoding": channels}
+
+    def _corners(self, series: Series, mark: dict[str, Any]) -> dict[str, Any]:
+        """A line through the outer corners of the steps: at each point the next one's height."""
+        y = self.y.field
+        held = {"op": "lead" if series.step == "before" else "lag", "field": y, "as": "next"}
+        drawn = self._layer(series, mark, "held")
+        drawn["transform"] += [
+            {"window": [held], "sort": [{"field": self.x.field}]},
+            {"calculate": f"isValid(datum.next) ? datum.next : datum.{y}", "as": "held"},
+        ]
+        return drawn
 
     def _words(self) -> list[dict[str, Any]]:
         """All words that stand beside points, above a rim that keeps lines off."""
@@ -233,6 +264,6 @@ def _symbol(series: Series, theme: Theme) -> tuple[str, str, str, list[int], flo
     if series.kind == "points":
         fill = colour if pencil.filled else none
         return pencil.shape, colour, fill, list(look.SOLID), max(pencil.size, 60)
-    if series.kind in ("area", "contour"):
+    if series.kind == "area":
         return "square", none, f"{colour}{round(255 * pencil.opacity):02x}", list(look.SOLID), 180
     return "stroke", colour, none, list(pencil.dash), 900

@@ -1,8 +1,8 @@
 """The explorer as an application: routes, and nothing that computes.
 
-Every route is a GET and is described truly in /openapi.json. Numbers come from `service`, runs from
-`runs`, files from `files`; `guard` stands before all of them. A route that computes runs in a
-thread, so that the server goes on listening.
+Every route is described truly in /openapi.json, and is a GET but for the one that reads a file.
+Numbers come from `service`, runs from `runs`, files from `files`; `guard` stands before all of
+them. A route that computes runs in a thread, so that the server goes on listening.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from starlette.responses import Response
 import dprime
 from dprime import validate
 from dprime.option import Option, nearest
-from dprime.request import ADDRESS, MECHANISM, NAMES
+from dprime.request import ADDRESS, MECHANISM, RISK_ADDRESS
 from dprime.web import files
 from dprime.web.guard import REPORT_POLICY, Guard, checked_token, refusal
 from dprime.web.options import CHARTS, PAGE_OPTIONS, TARGET_SLIDERS, PageOptions
 from dprime.web.runs import RunList, Runs, UnknownRunError, checked_folder
 from dprime.web.service import EMPTY, ChartRows, ExplorerService, RiskAnswer
+from dprime.web.start import read_file
 
 WORKERS = 2
 """Processes that compute beside the server."""
@@ -66,24 +67,33 @@ def _query(option: Option) -> Any:
     return _number(option.line(), EXAMPLES.get(option.name, option.default))
 
 
+OF_CURVE = Query(description=f"Comma list out of {', '.join(CHARTS)}.", max_length=200)
+COMPARED = Query(description="Whether it is for two settings, A and B.")
+
+
+def _names(listed: str) -> list[str]:
+    return [name for name in listed.split(",") if name]
+
+
 EXAMPLES = {"noise_multiplier": 1.1, "sample_rate": 0.004, "steps": 14000, "prior": 0.1}
 """Where an option has no default that could be one."""
 
 
-def _texts_beside(*others: str) -> Any:
+def _texts_beside(*others: str, given_as: Sequence[Option] = RISK_ADDRESS) -> Any:
     """What an address gives of the question; a name that nothing goes by is refused.
 
     `others` are the names that a route reads itself.
     """
+    known = (*(option.name for option in given_as), *others)
 
     async def given(request: Request, **texts: str | None) -> dict[str, str]:
         for name in request.query_params:
-            if name not in (*NAMES, *others):
-                remedy = nearest(name, (*NAMES, *others), "leave it out").rstrip("?.")
+            if name not in known:
+                remedy = nearest(name, known, "leave it out").rstrip("?.")
                 raise validate.invalid_value("parameter", name, "known", remedy)
         return {name: text for name, text in texts.items() if text is not None}
 
-    named = {option.name: Annotated[str | None, _query(option)] for option in ADDRESS}
+    named = {option.name: Annotated[str | None, _query(option)] for option in given_as}
     given.__signature__ = Signature([  # type: ignore[attr-defined]
         Parameter("request", Parameter.KEYWORD_ONLY, annotation=Request),
         *(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=each)
@@ -102,7 +112,7 @@ def _refused(status: int, about: str) -> dict[int | str, dict[str, Any]]:
 
 REFUSALS = {
     **_refused(401, "The token is missing or wrong."),
-    **_refused(405, "Only GET is answered."),
+    **_refused(405, "Only GET is answered, and POST where a file is read."),
     **_refused(413, "The body is above 16 KB."),
     **_refused(421, "The Host header names another machine."),
     **_refused(422, "An input is not right; the sentence says which."),
@@ -148,6 +158,7 @@ def create_app(
     _add_errors(app)
     _add_page(app)
     _add_risks(app, service)
+    _add_start(app)
     _add_runs(app, runs)
     app.add_middleware(Guard, hosts=hosts, token=token if token is None else checked_token(token))
     return app
@@ -203,42 +214,60 @@ def _add_risks(app: FastAPI, service: ExplorerService) -> None:
         return _json(PAGE_OPTIONS)
 
     @app.get("/api/risk", responses=_answer(RiskAnswer))
-    def api_risk(texts: Annotated[dict[str, str], _texts_beside()]) -> Response:
+    def api_risk(
+        texts: Annotated[dict[str, str], _texts_beside("charts")],
+        charts: Annotated[str, OF_CURVE] = "",
+    ) -> Response:
         """What no attacker can beat: `dprime risk`."""
-        return _json(service.risk(texts))
+        return _json(service.risk(texts, _names(charts)))
 
     @app.get("/api/choose", responses=_answer(RiskAnswer))
     def api_choose(
-        texts: Annotated[dict[str, str], _texts_beside("target", "value", "free")],
+        texts: Annotated[
+            dict[str, str], _texts_beside("target", "value", "free", "charts", given_as=ADDRESS)
+        ],
         target: Annotated[str, _word("The risk to keep.", tuple(TARGET_SLIDERS))],
         value: Annotated[str, _number("At most this (Bayes security: at least).", 0.1)],
         free: Annotated[str, _word("The parameter to choose.", MECHANISM)],
+        charts: Annotated[str, OF_CURVE] = "",
     ) -> Response:
         """The parameter that keeps a risk: `dprime choose`."""
-        return _json(service.choose(texts, target, value, free))
+        return _json(service.choose(texts, target, value, free, _names(charts)))
 
     @app.get("/api/charts", responses=_answer(dict[str, ChartRows]))
     def api_charts(
-        texts: Annotated[dict[str, str], _texts_beside("charts", "over")],
-        charts: Annotated[
-            str,
-            Query(description=f"Comma list out of {', '.join(CHARTS)}.", max_length=200),
-        ] = ",".join(CHARTS),
+        texts: Annotated[dict[str, str], _texts_beside("charts", "over", "fine")],
+        charts: Annotated[str, OF_CURVE] = ",".join(CHARTS),
         over: Annotated[str, _word("What `risk` is drawn over.", MECHANISM)] = MECHANISM[0],
+        fine: Annotated[bool, Query(description="Whether `risk` has its points close.")] = False,
     ) -> Response:
         """The charts of a setting by name."""
-        names = [name for name in charts.split(",") if name]
-        return _json(service.charts(texts, names, over))
+        return _json(service.charts(texts, _names(charts), over, fine=fine))
 
     @app.get(
         "/api/charts/{name}",
         responses={**_answer(dict[str, Any]), **UNKNOWN},
     )
-    def api_specification(name: str, theme: Theme = "light") -> Response:
+    def api_specification(
+        name: str, theme: Theme = "light", compared: Annotated[bool, COMPARED] = False
+    ) -> Response:
         """The empty Vega-Lite specification of a chart; its data set is called `rows`."""
         if name not in EMPTY:
             raise HTTPException(404, f"chart must be one of {', '.join(EMPTY)}.")
-        return _json(service.specification(name, theme))
+        return _json(service.specification(name, theme, compared))
+
+
+def _add_start(app: FastAPI) -> None:
+    """A file as a setting to start from."""
+
+    @app.post(
+        "/api/read",
+        responses=_answer(dict[str, str]),
+        openapi_extra={"requestBody": {"required": True, "content": {"text/plain": {}}}},
+    )
+    async def api_read(request: Request) -> Response:
+        """The setting that a file holds; the file is read as data, and not kept."""
+        return _json(read_file(await request.body()))
 
 
 def _add_runs(app: FastAPI, runs: Runs) -> None:
@@ -306,5 +335,5 @@ def _sentence(problem: dict[str, Any]) -> str:
 
 SENTENCES = {
     "Not Found": "There is nothing at this address: open / for the page.",
-    "Method Not Allowed": "Only GET is answered here.",
+    "Method Not Allowed": "This method is not answered here.",
 }

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dprime import validate
 
 LARGEST_BODY = 16 * 1024
-"""Bytes; nothing here takes a body at all."""
+"""Bytes; the one body that is taken is a file with a setting."""
 
 AT_ONCE = 100
 """Requests that are answered at the same time; others are asked to come again."""
@@ -102,21 +102,29 @@ class Guard:
             return
         self._under_way += 1
         try:
-            refused = await self._refusal(scope, receive)
-            answer = self.app if refused is None else refused
-            await answer(scope, _nothing_more, _with_headers(send))
+            await self._answer(scope, receive, _with_headers(send))
         finally:
             self._under_way -= 1
 
-    async def _refusal(self, scope: Scope, receive: Receive) -> Response | None:
-        """Why a request is turned away, or None."""
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body: bytes | None = b""
+        refused = self._stranger(Headers(scope=scope), scope["path"])
+        if refused is None:
+            body = await _body(Headers(scope=scope), receive)
+            refused = refusal(413, TOO_LARGE) if body is None else self._refusal(scope)
+        answer = self.app if refused is None else refused
+        await answer(scope, _again(body or b""), send)
+
+    def _stranger(self, headers: Headers, path: str) -> Response | None:
+        """Why a request under a foreign name, or of a foreign page, is turned away, or None."""
+        if self._is_known(headers.getlist("host")):
+            return refusal(403, FOREIGN) if _is_foreign(headers, path) else None
+        names = ", ".join(sorted(self.hosts))
+        return refusal(421, f"Host must be a name of this explorer: ask for {names}.")
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """Why a request without the token is turned away, or None."""
         headers = Headers(scope=scope)
-        if not self._is_known(headers.getlist("host")):
-            names = ", ".join(sorted(self.hosts))
-            return refusal(421, f"Host must be a name of this explorer: ask for {names}.")
-        foreign = _is_foreign(headers, scope["path"])
-        if foreign or await _is_too_large(headers, receive):
-            return refusal(403, FOREIGN) if foreign else refusal(413, TOO_LARGE)
         if self.token is not None and scope["path"] == "/" and _tokens(scope["query_string"]):
             return self._let_in(scope["query_string"])
         if self.token is None or self._shown(headers):
@@ -154,7 +162,7 @@ class Guard:
 
 
 FOREIGN = "The page of another site cannot ask: open the explorer's own page."
-TOO_LARGE = f"The body must be at most {LARGEST_BODY:,} bytes: send none."
+TOO_LARGE = f"The body must be at most {LARGEST_BODY:,} bytes: send less, or none."
 MISSING = "The token is missing or wrong: open the address that dprime explore printed."
 
 
@@ -210,22 +218,26 @@ def _cookies(headers: Iterable[str]) -> list[str]:
     return found
 
 
-async def _is_too_large(headers: Headers, receive: Receive) -> bool:
-    """Whether the body is above the limit; it is read up to there, whatever its header says."""
+async def _body(headers: Headers, receive: Receive) -> bytes | None:
+    """The body, or None above the limit; it is read up to there, whatever its header says."""
     stated = headers.get("content-length", "0")
     if stated.isdecimal() and int(stated[:20]) > LARGEST_BODY:
-        return True
-    size, more = 0, True
-    while more and size <= LARGEST_BODY:
+        return None
+    body, more = b"", True
+    while more and len(body) <= LARGEST_BODY:
         message = await receive()
-        size += len(message.get("body", b""))
+        body += message.get("body", b"")
         more = message["type"] == "http.request" and message.get("more_body", False)
-    return size > LARGEST_BODY
+    return body if len(body) <= LARGEST_BODY else None
 
 
-async def _nothing_more() -> Message:
-    """The body was read already, and nothing here needs it."""
-    return {"type": "http.request", "body": b"", "more_body": False}
+def _again(body: bytes) -> Receive:
+    """The body, which was read already, for the application."""
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive
 
 
 def _with_headers(send: Send) -> Send:

@@ -14,6 +14,7 @@ from dprime.mechanisms import ADJACENCIES
 from dprime.metrics import CONDITIONS
 from dprime.registry import METRICS
 from dprime.request import MECHANISM
+from dprime.web.start import PRESETS, Preset
 
 
 def plain(value: float) -> str:
@@ -98,6 +99,7 @@ class PageOptions:
     targets: list[Slider]
     free: list[str]
     charts: list[str]
+    presets: list[Preset]
 
 
 Words = Callable[[float], str]
@@ -148,7 +150,10 @@ SLIDERS = _by_name(
         "fpr", "False alarms", "Share of outsiders whom an attacker wrongly calls members.",
         _decades(-5, -1, (1, 2, 5)),
     ),
-    _parameter("delta", "δ", "The δ at which ε is read.", _decades(-9, -2, (1, 5)), power),
+    _parameter(
+        "delta", "δ", "The δ at which ε is read, and that of a guarantee.",
+        _decades(-9, -2, (1, 5)), power,
+    ),
     _parameter(
         "group_size", "Records of one person", "How many records one person may have.",
         [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], plain, 1,
@@ -206,10 +211,10 @@ TARGET_SLIDERS = _by_name(
 )  # fmt: skip
 """The targets of `choose`."""
 
-CHARTS = ("trade-off", "trade-off-log", "risk", "precision", "bayes-security")
+CHARTS = ("trade-off", "trade-off-corner", "trade-off-log", "precision", "risk")
 """The charts of the page; `risk` is drawn over one of the parameters that can be chosen."""
 
 PAGE_OPTIONS = PageOptions(
     dprime.__version__, SLIDERS, list(ADJACENCIES), list(TARGET_SLIDERS.values()), list(MECHANISM),
-    list(CHARTS),
+    list(CHARTS), list(PRESETS),
 )  # fmt: skip

@@ -9,7 +9,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import (
     CancelledError,
     Executor,
@@ -17,6 +17,7 @@ from concurrent.futures import (
     ProcessPoolExecutor,
 )
 from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar, final
 
 from dprime.curve import TradeOff
@@ -26,6 +27,7 @@ from dprime.validate import InputError
 from dprime.web.options import SLIDERS
 
 Answer = TypeVar("Answer")
+Key = TypeVar("Key", bound=Hashable)
 
 KEPT = 100_000
 """How many answers are kept, of about 1 KB each."""
@@ -33,14 +35,7 @@ KEPT = 100_000
 LOWER = 5
 """How much the processes stand back behind the server itself, in steps of `nice`."""
 
-NEAR = 20.0
-"""The chart of the training's course looks this far before and after its own length."""
-
-SHARED: dict[str, Sequence[float]] = {
-    "noise_multiplier": [0.3, 0.5, 0.7, 1.0, 1.5, 2.2, 3.2, 5.0, 8.0, 15.0, 30.0],
-    "sample_rate": [1e-5, 1e-4, 5e-4, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.2, 1.0],
-    "steps": [1, 5, 20, 50, 150, 500, 1_500, 5_000, 14_000, 50_000, 200_000, 1_000_000],
-}
+SHARED = {name: SLIDERS[name].positions[::4] for name in MECHANISM}
 """Where ranges are read, whatever the setting."""
 
 
@@ -71,11 +66,6 @@ class Setting(NamedTuple):
         """The setting with another value of one parameter."""
         return self._replace(**{name: value})  # type: ignore[arg-type]
 
-    def course(self) -> list[Setting]:
-        """The settings along the training's course, shorter and longer ones."""
-        least, most = self.steps / NEAR, self.steps * NEAR
-        return [each for each in self.over("steps") if least <= each.steps <= most]
-
 
 def neighbours(setting: Setting) -> list[Setting]:
     """The settings one and two moves of a slider away, the nearest first."""
@@ -97,6 +87,22 @@ def advantage(setting: Setting) -> float:
         return setting.curve().advantage()
     except InputError:
         return 1.0
+
+
+def once(function: Callable[[Key], Answer], kept: int) -> Callable[[Key], Answer]:
+    """The function with its newest answers kept; who asks for one that is computed waits for it."""
+    places = lru_cache(kept)(lambda _: (threading.Lock(), list[Answer]()))
+    guard = threading.Lock()
+
+    def ask(key: Key) -> Answer:
+        with guard:
+            lock, found = places(key)
+        with lock:
+            if not found:
+                found.append(function(key))
+        return found[0]
+
+    return ask
 
 
 @final

@@ -1,23 +1,23 @@
 """What the page asks, answered: the numbers of a setting, its charts, and chosen parameters.
 
-address ──► RiskRequest ──► curve (kept) ──► metrics, as every command reads them
-                                 └─────────► charts, with advantages over ranges
+address ──► RiskRequest ──► curve (kept) ──► metrics, as every command reads them, and its charts
+                                 └─────────► the chart of the risk, with advantages over a range
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dprime import text, validate
-from dprime.mechanisms import DPSGD
+from dprime.mechanisms import DPSGD, Mechanism
 from dprime.metrics import conditions_of, risk_profile
 from dprime.option import Texts
 from dprime.request import (
     MECHANISM,
-    NAMES,
+    RISK_ADDRESS,
     RiskRequest,
     answer_json,
     choose_options,
@@ -25,14 +25,18 @@ from dprime.request import (
     risk_request,
 )
 from dprime.web.options import CHARTS, SLIDERS
-from dprime.web.ranges import Answers, Setting, advantage, neighbours
+from dprime.web.ranges import Answers, Setting, advantage, neighbours, once
 
 if TYPE_CHECKING:
+    from dprime.curve import TradeOff
     from dprime.show.chart import Chart
     from dprime.show.theme import Theme
 
 CURVES = 100
 """How many curves are kept, of at most about 1 MB each."""
+
+DRAWN = 300
+"""How many charts of curves are kept, of at most about 100 KB each."""
 
 THEMES = ("light", "dark")
 
@@ -44,6 +48,16 @@ class Chosen:
     name: str
     value: float
     shown: str
+
+
+@dataclass(frozen=True)
+class ChartRows:
+    """The numbers of a chart, with the finding and the text alternative."""
+
+    name: str
+    title: str
+    text: str
+    rows: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -59,16 +73,7 @@ class RiskAnswer:
     certified_in_full: str
     command: str
     chosen: Chosen | None
-
-
-@dataclass(frozen=True)
-class ChartRows:
-    """The numbers of a chart, with the finding and the text alternative."""
-
-    name: str
-    title: str
-    text: str
-    rows: list[dict[str, Any]]
+    charts: dict[str, ChartRows]
 
 
 class ExplorerService:
@@ -81,8 +86,9 @@ class ExplorerService:
 
     def __init__(self, processes: int = 0) -> None:
         self._answers = Answers(processes)
-        self._curve = lru_cache(CURVES)(Setting.curve)
-        self.specification = lru_cache(self._specification)
+        self._curve = once(_curve, CURVES)
+        self._of_curve = once(self._drawn, DRAWN)
+        self.specification = cache(self._specification)
 
     def stop(self) -> None:
         """End the processes."""
@@ -90,17 +96,21 @@ class ExplorerService:
 
     def prepare(self) -> None:
         """Compute what the page begins with, in light colours."""
-        self.charts({name: str(slider.default) for name, slider in SLIDERS.items()}, CHARTS)
+        usual = {name: str(slider.default) for name, slider in SLIDERS.items()}
+        self.risk(usual, FIRST[:-1])
+        self.charts(usual, ["risk"])
         for name in FIRST:
             self.specification(name, THEMES[0])
 
-    def risk(self, texts: Texts) -> RiskAnswer:
-        """What `dprime risk` says."""
-        given = {name: texts[name] for name in NAMES if name in texts}
-        return self._answered(risk_request(texts), text.command("risk", given))
+    def risk(self, texts: Texts, charts: Sequence[str] = ()) -> RiskAnswer:
+        """What `dprime risk` says, and charts of the same curve."""
+        given = {each.name: texts[each.name] for each in RISK_ADDRESS if each.name in texts}
+        return self._answered(risk_request(texts), text.command("risk", given), charts)
 
-    def choose(self, texts: Texts, target: str, value: str, free: str) -> RiskAnswer:
-        """What `dprime choose` says."""
+    def choose(
+        self, texts: Texts, target: str, value: str, free: str, charts: Sequence[str] = ()
+    ) -> RiskAnswer:
+        """What `dprime choose` says, and charts of what was chosen."""
         options = choose_options(texts, target, value, free)
         request = choose_request(options)
         wanted = replace(request, readings=())  # the other conditions change no choice
@@ -109,15 +119,19 @@ class ExplorerService:
         return self._answered(
             replace(request, mechanism=chosen, target=()),
             text.command("choose", options),
+            charts,
             Chosen(free, found, text.safe_digits(free, found)),
         )
 
     def _answered(
-        self, request: RiskRequest, command: str, chosen: Chosen | None = None
+        self,
+        request: RiskRequest,
+        command: str,
+        charts: Sequence[str],
+        chosen: Chosen | None = None,
     ) -> RiskAnswer:
-        setting = _setting(request)
         told = request.mechanism.to_dict(), request.adjacency, request.group_size
-        answers = risk_profile(self._curve(setting), request.readings)
+        answers = risk_profile(self._curve(_asked(request)), request.readings)
         found = answer_json(request.mechanism, *told[1:], answers)
         for answer in answers:
             words = {"title": answer.title, "shown": answer.shown(), "sentence": answer.sentence}
@@ -129,67 +143,77 @@ class ExplorerService:
             certified_in_full=text.certified_in_full(*told),
             command=command,
             chosen=chosen,
+            charts={name: self._rows(name, request) for name in charts},
         )
 
     def charts(
-        self, texts: Texts, names: Sequence[str], over: str = MECHANISM[0]
+        self, texts: Texts, names: Sequence[str], over: str = MECHANISM[0], *, fine: bool = False
     ) -> dict[str, ChartRows]:
         """The charts of a setting; `over` is the parameter that the chart `risk` is drawn over."""
         request = risk_request(texts)
-        setting = _setting(request)
-        for name in names:
-            validate.one_of("charts", name, CHARTS)
         validate.one_of("over", over, MECHANISM)
-        if "risk" in names:
-            self._answers.begin(advantage, setting.over(over))
-        if "bayes-security" in names:
-            self._answers.begin(advantage, _both(setting))
-        drawn = {name: self._chart(name, request, over) for name in names}
-        shown = {name: ChartRows(c.name, c.title, c.text, c.rows()) for name, c in drawn.items()}
-        around = neighbours(setting)
-        self._answers.ahead(advantage, [s for n in around for s in (*n.over(over), *_both(n))])
-        return shown
+        drawn = {name: self._rows(name, request, over, fine=fine) for name in names}
+        if "risk" in names and not fine:
+            ahead = [each for near in neighbours(_setting(request)) for each in near.over(over)]
+            self._answers.ahead(advantage, ahead)
+        return drawn
 
-    def _specification(self, name: str, theme: str) -> dict[str, Any]:
-        """The empty chart, which holds for every setting."""
+    def _specification(self, name: str, theme: str, compared: bool = False) -> dict[str, Any]:
+        """The empty chart of one setting or of two that are compared; it holds for every one."""
+        from dprime.show.chart import beside  # noqa: PLC0415  needs an extra
+
         kind, over = EMPTY[name]
         usual = risk_request({each: str(SLIDERS[each].default) for each in MECHANISM})
-        chart = self._chart(kind, usual, over)
+        chart = (
+            self._risk(usual, over)
+            if kind == "risk"
+            else _draw(kind, self._curve(_asked(usual)), _shown(kind, usual))
+        )
         theme = validate.one_of("theme", theme, THEMES)
-        spec = chart.spec(cast("Theme", theme), empty=True)
+        drawn = beside(chart, chart) if compared else chart
+        spec = drawn.spec(cast("Theme", theme), empty=True)
         spec.pop("description", None)  # it speaks of one setting
         return spec
 
-    def _chart(self, name: str, request: RiskRequest, over: str) -> Chart:
-        from dprime.show import charts  # noqa: PLC0415  needs an extra
+    def _rows(
+        self, name: str, request: RiskRequest, over: str = "", *, fine: bool = False
+    ) -> ChartRows:
+        if validate.one_of("charts", name, CHARTS) == "risk":
+            return _told(self._risk(request, over, fine=fine))
+        return self._of_curve((name, _asked(request), _shown(name, request)))
 
-        setting, at = _setting(request), conditions_of(request.readings)
-        relation, training = setting.adjacency, request.mechanism
-        assert isinstance(training, DPSGD)  # an address describes nothing else
-        if name in ("trade-off", "trade-off-log"):
-            log = name == "trade-off-log"
-            return charts.trade_off(self._curve(setting), log=log, fpr=at["fpr"])
-        if name == "precision":
-            about = {each: at[each] for each in ("delta", "min_tpr", "prior")}
-            epsilon = self._curve(setting).epsilon(at["delta"])
-            return charts.precision(**about, epsilon=epsilon)
-        if name == "risk":
-            return charts.risk(
-                training,
-                cast("Literal['noise_multiplier', 'sample_rate', 'steps']", over),
-                adjacency=relation,
-                values=[getattr(each, over) for each in setting.over(over)],
-                read=lambda each: self._advantage(each, relation, setting.group_size),
-            )
-        return charts.bayes_security(
-            training,
-            adjacency=relation,
-            epochs=[each.steps * each.sample_rate for each in setting.course()],
-            read=lambda each, other: self._advantage(each, other, setting.group_size),
+    def _drawn(self, key: tuple[str, tuple[Mechanism, str, int], tuple[float, ...]]) -> ChartRows:
+        name, asked, at = key
+        return _told(_draw(name, self._curve(asked), at))
+
+    def _risk(self, request: RiskRequest, over: str, *, fine: bool = False) -> Chart:
+        """The advantage over a range of one parameter; a fine one has points close together."""
+        from dprime.show.charts import plans  # noqa: PLC0415  needs an extra
+
+        setting = _setting(request)
+        own = self._curve(_asked(request)).advantage()
+
+        def read(each: Setting) -> float:
+            return own if each == setting else self._answers.of(advantage, each)
+
+        def begin(settings: list[Setting]) -> list[Setting]:
+            self._answers.begin(advantage, [each for each in settings if each != setting])
+            return settings
+
+        drawn = begin(setting.over(over))
+        if fine:
+            x, y = [float(getattr(each, over)) for each in drawn], [read(each) for each in drawn]
+            drawn += begin([
+                setting.moved(over, round(value) if over == "steps" else value)
+                for value in plans.between(x, y, whole=over == "steps")
+            ])  # fmt: skip
+        return plans.risk(
+            cast("DPSGD", request.mechanism),
+            cast("Literal['noise_multiplier', 'sample_rate', 'steps']", over),
+            adjacency=setting.adjacency,
+            values=[getattr(each, over) for each in drawn],
+            read=lambda each: read(Setting.of(each, setting.adjacency, setting.group_size)),
         )
-
-    def _advantage(self, *setting: Any) -> float:
-        return self._answers.of(advantage, Setting.of(*setting))
 
 
 EMPTY = {name: (name, MECHANISM[0]) for name in CHARTS if name != "risk"} | {
@@ -197,16 +221,47 @@ EMPTY = {name: (name, MECHANISM[0]) for name in CHARTS if name != "risk"} | {
 }
 """The charts whose empty drawing a page can ask for, with what the risk is drawn over."""
 
-FIRST = ("trade-off", "risk-noise-multiplier", "precision", "bayes-security")
+FIRST = ("trade-off", "trade-off-corner", "precision", "risk-noise-multiplier")
 """What the page draws first."""
 
 
+CONDITIONS_OF = {"precision": ("prior", "min_tpr", "delta")}
+
+
+def _asked(request: RiskRequest) -> tuple[Mechanism, str, int]:
+    return request.mechanism, request.adjacency, request.group_size
+
+
+def _curve(asked: tuple[Mechanism, str, int]) -> TradeOff:
+    mechanism, adjacency, group_size = asked
+    return mechanism.curve(adjacency, group_size=group_size)
+
+
+def _shown(name: str, request: RiskRequest) -> tuple[float, ...]:
+    """The conditions that a chart of a curve is read at."""
+    at = conditions_of(request.readings)
+    return tuple(at[each] for each in CONDITIONS_OF.get(name, ("fpr",)))
+
+
+def _draw(name: str, curve: TradeOff, at: tuple[float, ...]) -> Chart:
+    """A chart of a curve."""
+    from dprime.show import charts  # noqa: PLC0415  needs an extra
+
+    if name == "precision":
+        return charts.precision(curve, **dict(zip(CONDITIONS_OF[name], at, strict=True)))
+    log, corner = name == "trade-off-log", name == "trade-off-corner"
+    return charts.trade_off(curve, log=log, corner=corner, fpr=at[0])
+
+
+def _told(chart: Chart) -> ChartRows:
+    """A chart as the page takes it; what a row has not is left out of it."""
+    rows = [{n: value for n, value in row.items() if value is not None} for row in chart.rows()]
+    return ChartRows(chart.name, chart.title, chart.text, rows)
+
+
 def _setting(request: RiskRequest) -> Setting:
-    assert isinstance(request.mechanism, DPSGD)
+    """The setting of a training, over whose parameters a risk can be drawn."""
+    if not isinstance(request.mechanism, DPSGD):
+        remedy = "leave risk out of charts, or give noise_multiplier, sample_rate and steps"
+        raise validate.InputError.of("The chart risk", "be of a training", "it is not", remedy)
     return Setting.of(request.mechanism, request.adjacency, request.group_size)
-
-
-def _both(setting: Setting) -> list[Setting]:
-    """The training's course under its own adjacency and under replace."""
-    relations = dict.fromkeys((setting.adjacency, "replace"))
-    return [each._replace(adjacency=one) for each in setting.course() for one in relations]

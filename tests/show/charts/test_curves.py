@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 import dprime
 from dprime.curve import LowerCurve, TradeOff
+from dprime.guarantees import EpsilonDelta
 from dprime.shapes import GaussianShape
 from dprime.show.charts import Points, trade_off, trade_offs
 from dprime.show.charts.curves import SMALLEST
@@ -30,6 +31,33 @@ def test_every_drawn_point_lies_on_its_curve_and_lines_are_straight():
     room = lines["room for the truth"]
     assert room.y == lines["certified limit"].y
     assert room.low == pytest.approx([lower.tpr(fpr) for fpr in room.x], rel=1e-12)
+
+
+def test_the_corner_is_enlarged_around_the_reading():
+    curve = TradeOff.gaussian(1.0)
+    chart = trade_off(curve, corner=True, fpr=0.02)
+    line, own = drawn(chart)["certified limit"], drawn(chart)["this rate"]
+    assert chart.name == "trade-off-corner"
+    assert (line.x[0], max(line.x)) == (0.0, pytest.approx(0.1))
+    assert sum(x >= 0.001 for x in line.x) > 60
+    assert (list(own.x), list(own.y)) == ([0.02], [curve.tpr(0.02)])
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 4.0, 20.0])
+def test_the_widest_gap_is_the_advantage_and_a_polygon_is_drawn_by_its_vertices(epsilon):
+    curve = EpsilonDelta(epsilon, 1e-5).curve()
+    lines = drawn(trade_off(curve))
+    low, height = lines["advantage"].y[0], lines["advantage"].y[-1]
+    assert low == lines["advantage"].x[0]
+    assert height - low == pytest.approx(curve.advantage(), abs=1e-12)
+    assert {*curve.shape.vertices()[0].tolist()} <= {*lines["certified limit"].x}
+    told = float(lines["advantage"].words[1].split()[-1])
+    assert curve.advantage() <= told <= 1.011 * curve.advantage()
+
+
+def test_words_in_the_upper_left_stand_where_the_curve_leaves_room():
+    assert drawn(trade_off(TradeOff.gaussian(0.5)))["beyond"].x
+    assert not drawn(trade_off(TradeOff.gaussian(3.0)))["beyond"].x
 
 
 def test_the_marked_reading_is_that_of_the_curves():

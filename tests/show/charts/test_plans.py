@@ -3,18 +3,21 @@ import itertools
 import math
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dprime import DPSGD
 from dprime.curve import TradeOff
+from dprime.guarantees import EpsilonDelta
 from dprime.metrics import Reading
 from dprime.parameters import MOST_STEPS
 from dprime.show.charts import bayes_security, precision, risk
-from dprime.show.charts.plans import EPSILONS, LEVELS, largest_precision, precision_lines
+from dprime.show.charts.plans import FINE, between
 
 TRAINING = DPSGD(noise_multiplier=1.1, sample_rate=0.01, steps=500)
+CURVE = TradeOff.gaussian(0.5)
 OVER = ("noise_multiplier", "sample_rate", "steps")
 
 
@@ -33,9 +36,8 @@ def quick(mechanism):
 def test_every_risk_is_read_off_the_curve(over, adjacency):
     lines = drawn(risk(TRAINING, over, adjacency=adjacency))
     line, own = lines["certified"], lines["this setting"]
-    assert 11 <= len(line.x) <= 14
     assert list(own.x) == [getattr(TRAINING, over)]
-    for value, found in list(zip(line.x, line.y, strict=True))[::4]:
+    for value, found in list(zip(line.x, line.y, strict=True))[::16]:
         parameters = {name: getattr(TRAINING, name) for name in OVER} | {over: value}
         parameters["steps"] = int(parameters["steps"])
         assert found == DPSGD(**parameters).curve(adjacency).advantage()
@@ -85,7 +87,7 @@ def test_with_answers_at_hand_no_curve_is_computed(monkeypatch):
     monkeypatch.setattr(DPSGD, "curve", computed)
     asked = []
     chart = risk(TRAINING, "steps", read=lambda m: asked.append(m.steps) or 0.5)
-    assert asked == list(drawn(chart)["certified"].x)
+    assert sorted(asked) == list(drawn(chart)["certified"].x)
     read = lambda m, relation: asked.append((m.steps, relation)) or 0.25  # noqa: E731
     asked.clear()
     lines = drawn(bayes_security(TRAINING, epochs=[1], read=read))
@@ -94,21 +96,33 @@ def test_with_answers_at_hand_no_curve_is_computed(monkeypatch):
 
 
 def height(series, x):
-    """Of a series that is drawn in steps, at a value between two of its own."""
-    after = next(place for place, value in enumerate(series.x) if value > x)
-    return series.y[{"after": after - 1, "before": after}[series.step]]
+    """Of a curve through the outer corners of its steps, at a value between two of its own."""
+    held = [*series.y[1:], series.y[-1]] if series.step == "before" else [series.y[0], *series.y]
+    return np.interp(math.log(x), np.log(series.x), held[: len(series.x)])
 
 
 @pytest.mark.parametrize("over", OVER)
-def test_the_drawn_line_is_never_below_what_is_certified(over):
+def test_the_drawn_line_is_never_below_what_is_certified_and_close_to_it(over):
     training = DPSGD(noise_multiplier=0.6, sample_rate=0.01, steps=1000)
     line = drawn(risk(training, over))["certified"]
-    for low, high in itertools.pairwise(line.x):
+    moves = [abs(b - a) for a, b in itertools.pairwise(line.y)]
+    assert max(moves) < 3 * FINE * (max(line.y) - min(line.y))
+    for low, high in list(itertools.pairwise(line.x))[::5]:
         middle = math.sqrt(low * high)
         middle = round(middle) if over == "steps" else middle
         if low < middle < high:
             there = dataclasses.replace(training, **{over: middle})
             assert height(line, middle) >= there.curve().advantage()
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_between_leaves_out_what_is_flat_or_has_no_limit(whole):
+    x, y = [1.0, 10.0, 100.0, 1000.0], [0.5, 0.5, 0.1, math.inf]
+    found = between(x, y, whole=whole)
+    assert found
+    assert all(10 < value < 100 for value in found)
+    assert all(value == round(value) for value in found) or not whole
+    assert between([1.0, 2.0], [0.3, 0.3]) == []
 
 
 def test_the_drawn_security_is_never_above_what_is_certified():
@@ -152,76 +166,38 @@ def test_where_nothing_is_certified_it_says_none():
     assert chart.title.endswith("at least 0.7 for membership, none for any attribute.")
 
 
-@pytest.mark.parametrize("min_tpr", [0.001, 0.01, 0.3, 0.9])
-@pytest.mark.parametrize("delta", [1e-9, 1e-5, 1e-4])
-def test_on_a_line_the_largest_precision_is_its_level(delta, min_tpr):
-    for level, line in precision_lines(delta, min_tpr).items():
-        for epsilon, prior in list(zip(EPSILONS, line, strict=True))[1::8]:
-            fpr = max(0.0, (min_tpr - delta) * math.exp(-epsilon),
-                      1 - delta - (1 - min_tpr) * math.exp(epsilon))  # fmt: skip
-            assert prior * min_tpr / (prior * min_tpr + (1 - prior) * fpr) == pytest.approx(
-                level, rel=1e-9
-            )
+@given(st.floats(0.1, 3.0), st.floats(0.002, 0.98), st.floats(0.001, 0.9))
+@settings(max_examples=40, deadline=None)
+def test_every_precision_is_read_off_the_whole_curve_and_is_no_more_than_its_epsilon_says(
+    mu, prior, min_tpr
+):
+    curve = TradeOff.gaussian(mu)
+    chart = precision(curve, prior=prior, min_tpr=min_tpr)
+    lines = drawn(chart)
+    certified, stated, guess = (lines[name] for name in ("certified", "ε and δ alone", "guessing"))
+    for x, y in zip(certified.x, certified.y, strict=True):
+        assert y == pytest.approx(curve.precision(x, min_tpr), rel=1e-12)
+    assert all(a <= b * (1 + 1e-9) for a, b in zip(certified.y, stated.y, strict=True))
+    assert list(guess.y) == pytest.approx(list(guess.x))
+    own = lines["this setting"]
+    assert (own.x, own.y) == ([prior], [curve.precision(prior, min_tpr)])
+    printed = float(chart.title.split("most ")[1].split()[0])
+    assert printed >= 100 * curve.precision(prior, min_tpr) * (1 - 1e-12)
 
 
-@given(st.floats(0.01, 9.0), st.floats(0.001, 0.99))
-@settings(max_examples=60, deadline=None)
-def test_the_marked_precision_is_that_of_the_guarantee(epsilon, prior):
-    found = largest_precision(epsilon, 1e-5, prior, 0.01)
-    kept = math.exp(-epsilon) * (1 - 1e-5 / 0.01)  # T theorem 3.3, corrected
-    assert found == pytest.approx(prior / (prior + (1 - prior) * kept), rel=1e-9)
-    printed = float(precision(epsilon=epsilon, prior=prior).title.split("that ")[1].split()[0])
-    assert printed >= 100 * found * (1 - 1e-12)
+def test_a_guarantee_alone_says_what_its_curve_does():
+    lines = drawn(precision(EpsilonDelta(2.0, 1e-5).curve()))
+    assert lines["certified"].y == pytest.approx(lines["ε and δ alone"].y, rel=1e-9)
+    kept = math.exp(-2) * (1 - 1e-5 / 0.01)  # T theorem 3.3, corrected
+    assert lines["this setting"].y[0] == pytest.approx(0.1 / (0.1 + 0.9 * kept), rel=1e-6)
 
 
-def test_a_training_is_never_worse_than_its_epsilon_says():
-    curve = TradeOff.gaussian(0.5)
-    assert curve.precision(0.1, 0.01) <= largest_precision(curve.epsilon(1e-5), 1e-5, 0.1, 0.01)
-
-
-def test_the_setting_is_marked_where_it_is_and_beyond_the_axes_at_their_edge():
-    own = drawn(precision(epsilon=2.5))["this setting"]
-    assert (own.x, own.y) == ((2.5,), (0.1,))
-    far = drawn(precision(epsilon=37.5, prior=1e-6))["this setting"]
-    assert (far.x, far.y) == ((10.0,), (0.001,))
-    assert "ε = 37.5" in far.words[0]
-
-
-@pytest.mark.parametrize("epsilon", [math.inf, 1e4])
-def test_an_epsilon_that_guarantees_nothing(epsilon):
-    chart = precision(epsilon=epsilon)
-    assert largest_precision(epsilon, 1e-5, 0.1, 0.01) == 1.0
-    assert ("no limit to precision" in chart.title) == math.isinf(epsilon)
-    assert all(math.isfinite(v) for row in chart.rows() for v in row.values()
-               if isinstance(v, float))  # fmt: skip
-
-
-def test_an_epsilon_of_zero_is_allowed():
-    assert largest_precision(0.0, 1e-5, 0.1, 0.01) == pytest.approx(0.1, rel=2e-3)
-    assert largest_precision(0.0, 1e-5, 0.1, 0.01) >= 0.1
-
-
-def test_attackers_who_may_find_fewer_than_delta_are_not_limited():
-    assert largest_precision(1.0, 0.02, 0.1, 0.01) == 1.0
-    assert {prior for line in precision_lines(0.02, 0.01).values() for prior in line} == {0.0}
-    assert precision(delta=0.02, min_tpr=0.01, epsilon=1.0).svg()
-
-
-def test_bands_lie_on_each_other_without_a_gap():
-    bands = [each for each in precision().series if each.kind == "contour"]
-    assert len(bands) == len(LEVELS) + 1
-    for low, high in itertools.pairwise(bands):
-        assert high.low == low.y
-
-
-def test_without_an_epsilon_the_title_says_up_to_where_half_are_right():
-    up_to = float(precision(prior=0.1).title.split("ε = ")[1].removesuffix("."))
-    assert largest_precision(up_to, 1e-5, 0.1, 0.01) <= 0.5
-    assert "may be right at any ε" in precision(prior=0.6).title
-
-
-def test_asked_again_the_lines_are_those_of_before():
-    assert precision_lines(3e-6, 0.01) is precision_lines(3e-6, 0.01)
+def test_a_curve_without_a_finite_epsilon():
+    chart = precision(EpsilonDelta(2.0, 1e-3).curve(), delta=1e-9)
+    assert "ε (none is certified)" in chart.text
+    assert all(math.isfinite(row["precision"]) for row in chart.rows())
+    assert min(drawn(chart)["ε and δ alone"].y) > 0.9
+    assert precision(TradeOff.gaussian(0.0)).title.startswith("Where 10 % of candidates")
 
 
 @pytest.mark.parametrize(
@@ -231,9 +207,9 @@ def test_asked_again_the_lines_are_those_of_before():
         (lambda: risk(DPSGD(1.0, 0.1), "steps"), "steps must be given"),
         (lambda: bayes_security(TRAINING, read=lambda *_: 0.5, attribute=[(0.0, 0.5)]), "epoch"),
         (lambda: bayes_security(TRAINING, read=lambda *_: 0.5, attribute=[(1.0, 1.5)]), "attrib"),
-        (lambda: precision(delta=0.0), "delta must be"),
-        (lambda: precision(prior=1.0), "prior must be"),
-        (lambda: precision(min_tpr=0.0), "min_tpr must be"),
+        (lambda: precision(CURVE, delta=0.0), "delta must be"),
+        (lambda: precision(CURVE, prior=1.0), "prior must be"),
+        (lambda: precision(CURVE, min_tpr=0.0), "min_tpr must be"),
     ],
 )
 def test_refused(make, said):

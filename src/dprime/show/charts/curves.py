@@ -11,6 +11,7 @@ import numpy as np
 
 from dprime import validate
 from dprime.curve import LowerCurve, TradeOff, TradeOffMetrics
+from dprime.shapes import Polygon
 from dprime.show import theme, wording
 from dprime.show.chart import Chart
 from dprime.show.series import Axis, Series
@@ -29,6 +30,18 @@ ROOMY = 1e-3
 
 ROUNDING = 1e-9
 """Relative error of two curves that are computed in different ways."""
+
+MOST_VERTICES = 100
+"""A polygon with at most so many vertices is drawn by them; others are drawn by many points."""
+
+ENLARGED = 5.0
+"""The lower left corner is drawn up to so many times the marked rate of false alarms."""
+
+STEEP, LABELLED = 0.1, 0.3
+"""Where the widest gap is so far left, its words stand at this share of its height."""
+
+ROOM_ABOVE = 0.85
+"""Words stand above the curve in the upper left where it does not come up to here, at `HALF`."""
 
 READ_ALOUD = (0.001, 0.01, 0.1)
 """False-alarm rates at which the text alternative reads the curves."""
@@ -60,15 +73,23 @@ class Points:
             remedy = "give a true-positive rate for each false-positive rate"
             raise validate.invalid_input("points", sizes, "two lists of the same length", remedy)
         for name in ("fpr", "tpr"):
-            checked = tuple(validate.probability(name, value) for value in getattr(self, name))
-            object.__setattr__(self, name, checked)
+            for value in getattr(self, name):
+                if not (isinstance(value, float) and 0.0 <= value <= 1.0):
+                    validate.probability(name, value)
+            object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         if any(b <= a for a, b in zip(self.fpr, self.fpr[1:], strict=False)):
             remedy = "sort the points and name each rate once"
             raise validate.invalid_input("fpr", "not", "ascending", remedy)
 
     @classmethod
     def of(cls, curve: TradeOffMetrics, also: Sequence[float] = ()) -> Self:
-        """Points along a curve; `also` at these rates of false alarms."""
+        """Points along a curve; `also` at these rates of false alarms.
+
+        They lie so close that the line through them covers the curve; a polygon of a few vertices
+        is drawn exactly.
+        """
+        if isinstance(curve.shape, Polygon) and curve.shape.edges <= MOST_VERTICES:
+            also = [*also, *curve.shape.vertices()[0].tolist()]
         fpr, tpr = curve.points(also)
         return cls(tuple(fpr.tolist()), tuple(tpr.tolist()))
 
@@ -99,18 +120,22 @@ def trade_off(
     *,
     confidence: float | None = None,
     log: bool = False,
+    corner: bool = False,
     fpr: float = 0.01,
     refuted: bool = False,
 ) -> Chart:
     """What no attacker can beat, what this one reached, and the room between them.
 
-    One reading is marked, at the rate `fpr` of false alarms; logarithmic axes are for rare ones.
+    One reading is marked, at the rate `fpr` of false alarms; logarithmic axes are for rare ones,
+    and so is the lower left `corner`, enlarged. Without a lower curve the advantage is marked too.
     A `LowerCurve` brings its confidence with it. The claim may be `refuted` by another number.
 
     >>> trade_off(TradeOff.gaussian(0.5)).title
     'At 1 % false alarms no attacker finds more than 3.39 % of the members on average.'
     """
-    also = (validate.inner_probability("fpr", fpr, example=0.01), *READ_ALOUD)
+    validate.inner_probability("fpr", fpr, example=0.01)
+    end = min(ENLARGED * fpr, 1.0) if corner else 1.0
+    also = [fpr, *READ_ALOUD, *(np.linspace(0.0, end, 61).tolist() if corner else ())]
     most = claim if isinstance(claim, Points) else Points.of(claim, also)
     if isinstance(lower, LowerCurve):
         confidence, lower = lower.confidence, Points.of(lower, also)
@@ -123,14 +148,39 @@ def trade_off(
     found = _Found(most, lower, confidence or 0.0, fpr, refuted)
     domain, ticks = (SMALLEST if log else 0.0, 1.0), DECADES if log else ()
     x = Axis("fpr", FALSE_ALARMS, percent=True, log=log, domain=domain, ticks=ticks)
-    return Chart(
-        "trade-off-log" if log else "trade-off",
-        found.title,
-        found.about("logarithmic axes" if log else "axes from 0 to 100 %"),
-        x,
-        replace(x, field="tpr", title=FOUND),
-        found.series(log),
-    )
+    name, axes = "trade-off", "axes from 0 to 100 %"
+    if log:
+        name, axes = "trade-off-log", "logarithmic axes"
+    elif corner:
+        name, axes = "trade-off-corner", "the lower left corner, enlarged"
+        x = replace(x, domain=None)
+    series = found.series(SMALLEST if log else 0.0, end)
+    if lower is None and name == "trade-off":
+        reach = None if isinstance(claim, Points) else claim.advantage()
+        series = (*_gap(most, reach), *series)
+    y = replace(x, field="tpr", title=FOUND)
+    return Chart(name, found.title, found.about(axes), x, y, series)
+
+
+def _gap(claim: Points, advantage: float | None) -> tuple[Series, ...]:
+    """The widest gap above guessing, the space that attacks have, and the one beyond them all."""
+    across, height = max(zip(claim.fpr, claim.tpr, strict=True), key=lambda at: at[1] - at[0])
+    told = "" if advantage is None else f"advantage ≤ {wording.up(advantage)}"
+    low = across if across > STEEP else across + LABELLED * (height - across)
+    gap = Series(
+        "advantage", theme.GAP, [across] * 3, [across, low, height], words=["", told, ""],
+        side="below-right", key=False,
+    )  # fmt: skip
+    free = claim.ceiling(HALF) < ROOM_ABOVE
+    words = ["no attacker gets here"] if free else []
+    beyond = Series(
+        "beyond", theme.OWN, [0.0] * len(words), [0.95] * len(words), "words", words=words,
+        side="right", key=False,
+    )  # fmt: skip
+    room = Series(
+        "attacks", theme.ROOM, claim.fpr, claim.tpr, "area", low=claim.fpr, key=False
+    )  # fmt: skip
+    return gap, beyond, room
 
 
 @dataclass(frozen=True)
@@ -197,26 +247,26 @@ class _Found:
         luck = wording.percent_up(1.0 - self.confidence)
         return f"It passes above the claim; were the claim true, at most {luck} of audits would."
 
-    def series(self, log: bool) -> tuple[Series, ...]:
+    def series(self, start: float, end: float) -> tuple[Series, ...]:
         """The room that is left for the truth, guessing, both curves, the marked reading."""
-        start = SMALLEST if log else 0.0
+        log = start > 0
         claimed = "claimed limit" if self.exceeded else "certified limit"
-        fpr, tpr = _drawn(self.claim, start)
+        fpr, tpr = _drawn(self.claim, start, end)
         aloud = (*READ_ALOUD, self.fpr)
         certified = Series(claimed, theme.CERTIFIED, fpr, tpr, says="at most", aloud=aloud)
-        guessing = Series("guessing", theme.BASELINE, (start, 1.0), (start, 1.0))
+        guessing = Series("guessing", theme.BASELINE, (start, end), (start, end))
         if self.lower is None:
-            return self._reading(log), certified, guessing
+            return self._reading(log, end), certified, guessing
         name = f"reached ({wording.percent(self.confidence)} sure)"
-        least = _drawn(self.lower, start)
+        least = _drawn(self.lower, start, end)
         reached = Series(name, theme.OBSERVED, *least, says="at least", aloud=aloud)
-        curves = (self._reading(log), certified, reached, guessing)
+        curves = (self._reading(log, end), certified, reached, guessing)
         if self.exceeded:
             return curves
         under = [min(max(self.lower.floor(x), start), y) for x, y in zip(fpr, tpr, strict=True)]
         return *curves, Series("room for the truth", theme.ROOM, fpr, tpr, "area", low=under)
 
-    def _reading(self, log: bool) -> Series:
+    def _reading(self, log: bool, end: float) -> Series:
         """The numbers at the marked rate, the limit in words."""
         most = self.claim.ceiling(self.fpr)
         heights, told = [most], f"at most {wording.percent_up(most)}"
@@ -227,10 +277,10 @@ class _Found:
             told = f"{found} to {wording.percent_up(most)}"
             if self.exceeded:
                 told = f"at least {found}"
-        shown = told if log else f"at {wording.percent(self.fpr)}: {told}"
+        shown = told if log or end < 1 else f"at {wording.percent(self.fpr)}: {told}"
         smallest = SMALLEST if log else 0.0
         kept = [y for y in heights if min(y, self.fpr) >= smallest]
-        side = self._side(heights[0], log)
+        side = self._side(heights[0], log) if end == 1 else "below-right"
         words = [shown, ""][: len(kept)]
         return Series(
             "this rate", theme.OWN, [self.fpr] * len(kept), kept, "points", words=words, side=side,
@@ -246,10 +296,10 @@ class _Found:
         return "corner" if height < CORNER else "below-right"
 
 
-def _drawn(points: Points, start: float) -> tuple[list[float], list[float]]:
-    """Its points on axes that begin there."""
+def _drawn(points: Points, start: float, end: float) -> tuple[list[float], list[float]]:
+    """Its points on axes that begin and end there."""
     pairs = zip(points.fpr, points.tpr, strict=True)
-    kept = [(x, y) for x, y in pairs if min(x, y) >= start]
+    kept = [(x, y) for x, y in pairs if start <= min(x, y) and x <= end]
     return [x for x, _ in kept], [y for _, y in kept]
 
 
@@ -275,7 +325,7 @@ def trade_offs(
     series, told, pencils = [], [], theme.pencils("curves", len(curves))
     for pencil, (name, curve) in zip(pencils, curves.items(), strict=True):
         side: Any = SIDES[curve.kind]
-        drawn = _drawn(Points.of(curve, also), start)
+        drawn = _drawn(Points.of(curve, also), start, 1.0)
         series.append(Series(f"{name}, {side}", pencil, *drawn, says=side, aloud=also))
         told.append(f"{name} {side} {x.say(curve.tpr(fpr), side.replace('about', ''))}")
     series.append(Series("guessing", theme.BASELINE, (start, 1.0), (start, 1.0)))

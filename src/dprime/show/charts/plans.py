@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 
 from dprime import validate
+from dprime.curve import TradeOff
 from dprime.guarantees import LARGEST_EPSILON, EpsilonDelta
 from dprime.mechanisms import DEFAULT_ADJACENCY, DPSGD
 from dprime.metrics import Reading
@@ -25,7 +26,10 @@ Over = Literal["noise_multiplier", "sample_rate", "steps"]
 OVER: tuple[str, ...] = get_args(Over)
 
 COUNT = 13
-"""Values of a parameter, unless they are given."""
+"""Values of a parameter, unless they are given; `between` adds more."""
+
+FINE = 0.012
+"""How far a curve rises or falls at most from point to point, by what it does in all."""
 
 LOW = 0.15
 """Below this share of the largest risk there is no room for words under the line."""
@@ -53,7 +57,7 @@ def risk(
 ) -> Chart:
     """A certified risk over noise, sample rate or steps, the other two as they are.
 
-    The `values` of the parameter are some on both sides of its own unless they are given; `read`
+    The `values` of the parameter are many on both sides of its own unless they are given; `read`
     gives the metric of a mechanism, where somebody knows it already.
 
     >>> training = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000)
@@ -65,6 +69,9 @@ def risk(
     chosen = sorted({own, *(_around(own, over) if values is None else values)})
     answer = read or (lambda other: metric.value(other.curve(adjacency)))
     points = [(value, answer(mechanism_with(mechanism, over, value))) for value in chosen]
+    if values is None:
+        more = between(*zip(*points, strict=True), whole=over == "steps")
+        points = sorted([*points, *((x, answer(mechanism_with(mechanism, over, x))) for x in more)])
     title, share, (called, across, *_) = metric.title, metric.metric.share, PARAMETERS[over]
     y = Axis("risk", f"{title}, at most{' (%)' if share else ''}", percent=share)
     limit, setting = dict(points)[own], f"{called} {wording.near(own, 4)}"
@@ -76,7 +83,7 @@ def risk(
         f"risk-{over.replace('_', '-')}",
         f"With {setting} the {wording.inside(title)} {most}.",
         f"Line chart. Across: {across}, logarithmic. Up: {wording.inside(title)}, the certified "
-        f"largest value at each point, adjacency {adjacency}; the line only joins the points.",
+        f"largest value, adjacency {adjacency}; between two points the line keeps to the larger.",
         x, y, _risks([each for each in points if math.isfinite(each[1])], own, over, y),
     )  # fmt: skip
 
@@ -88,7 +95,7 @@ def _risks(
     # Between two values the larger risk holds: it falls with noise and rises with the rest.
     step: Literal["before", "after"] = "after" if over == "noise_multiplier" else "before"
     values, risks = [x for x, _ in points], [y for _, y in points]
-    line = Series("certified", theme.CERTIFIED, values, risks, "joined", step=step, says="at most")
+    line = Series("certified", theme.CERTIFIED, values, risks, "curve", step=step, says="at most")
     mine = [(x, y) for x, y in points if x == own]
     words = [f"this setting: {axis.say(y, 'at most')}" for _, y in mine]
     left = own > math.sqrt(values[0] * values[-1]) if points else False
@@ -116,6 +123,22 @@ def mechanism_with(mechanism: DPSGD, over: str, value: float) -> DPSGD:
     """The mechanism with another value of one parameter."""
     exact: float = round(value) if over == "steps" else value
     return replace(mechanism, **{over: exact})  # type: ignore[arg-type]
+
+
+def between(x: Sequence[float], y: Sequence[float], *, whole: bool = False) -> list[float]:
+    """More values of x, equally spaced on a logarithmic axis, so that y moves little at each.
+
+    >>> len(between([1.0, 100.0, 200.0], [0.0, 0.5, 0.5]))
+    83
+    """
+    finite = [each for each in y if math.isfinite(each)]
+    small = FINE * (max(finite, default=0.0) - min(finite, default=0.0)) or math.inf
+    found: list[float] = []
+    for (low, high), (one, other) in zip(pairwise(x), pairwise(y), strict=True):
+        if math.isfinite(one) and math.isfinite(other):
+            inner = np.geomspace(low, high, math.ceil(abs(other - one) / small) + 1)[1:-1]
+            found += {*(inner.round() if whole else inner).tolist()} - {low, high}
+    return sorted(found)
 
 
 def _around(own: float, over: str) -> list[float]:
@@ -158,12 +181,19 @@ def bayes_security(
     'After 20 epochs Bayes security is at least 0.773 for membership, 0.632 for any attribute.'
     """
     own, rate = mechanism.epochs, float(mechanism._required("sample_rate"))
-    chosen = sorted({own, *(_epochs_around(own, rate) if epochs is None else epochs)})
-    steps = [round(own / rate) if x == own else steps_from_epochs(x, rate) for x in chosen]
     answer = read or (lambda other, relation: other.curve(relation).advantage())
+
+    def security(epochs: float, relation: str) -> float:
+        steps = round(own / rate) if epochs == own else steps_from_epochs(epochs, rate)
+        return 1.0 - answer(mechanism_with(mechanism, "steps", steps), relation)
+
+    chosen = sorted({own, *(_epochs_around(own, rate) if epochs is None else epochs)})
+    if epochs is None:
+        steps = [x / rate for x in chosen]
+        more = between(steps, [security(x, "replace") for x in chosen], whole=True)
+        chosen = sorted({*chosen, *(step * rate for step in more)})
     member, secret = (
-        [1.0 - answer(mechanism_with(mechanism, "steps", count), relation) for count in steps]
-        for relation in (adjacency, "replace")
+        [security(each, relation) for each in chosen] for relation in (adjacency, "replace")
     )
     both = member[chosen.index(own)], secret[chosen.index(own)]
     least = [wording.down(each) if each > 0 else "none" for each in both]
@@ -188,7 +218,7 @@ def _securities(
     guide, *mine = _own((own, own), both, least, [f"above-{right}", f"below-{left}"])
     # Between two epochs the smaller security holds, that of the later one.
     lines = [
-        Series(name, pencil, epochs, values, "joined", step="before", says="at least")
+        Series(name, pencil, epochs, values, "curve", step="before", says="at least")
         for name, pencil, values in (
             ("membership", theme.CERTIFIED, member),
             ("any attribute", theme.ALSO_CERTIFIED, secret),
@@ -210,139 +240,60 @@ def _epochs_around(own: float, rate: float) -> list[float]:
 
 # Precision ----------------------------------------------------------------------------------------
 
-FARTHEST = 10.0
-"""Where the ε axis ends; a larger ε is marked at its edge."""
-
-EPSILONS = tuple(float(x) for x in np.linspace(0.0, FARTHEST, 41))
-PRIORS = (0.001, 0.9)
-"""Where the prior's axis begins and ends."""
+PRIORS = tuple(float(x) for x in scipy.special.expit(np.linspace(-6.9, 4.6, 93)))
+"""Shares of members among the candidates, from 0.1 % to 99 %."""
 
 LEAST = 1e-9
-"""Where no prior keeps a precision, a line ends here, far below the axis; so does ε."""
+"""The ε of a curve that is no better than guessing: that of a guarantee must be above 0."""
 
-NAMED_AT = (0.03, 0.006)
-"""Priors at which the lines have their names, in turn, so that the names keep apart."""
-
-LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
-"""Precisions at which a line is drawn."""
-
-Line = tuple[float, ...]
+ROOMY = 0.35
+"""Below this prior words have room on their point's right."""
 
 
 def precision(
-    *, delta: float = 1e-5, min_tpr: float = 0.01, prior: float = 0.1, epsilon: float | None = None
+    curve: TradeOff, *, prior: float = 0.1, min_tpr: float = 0.01, delta: float = 1e-5
 ) -> Chart:
-    """What (ε, δ) alone says of the largest precision, for every prior and ε.
+    """The largest precision over the share of members among the candidates, off the whole curve.
 
-    Attackers who find at least a share `min_tpr` of the members are covered. The setting's own
-    `prior` is the share of members among the candidates; its own `epsilon` is infinite where none
-    is certified, None where none is named.
+    Attackers who find at least a share `min_tpr` of the members are covered; the setting's own
+    `prior` is marked. Beside it is what its ε at `delta` alone says, which is never less.
 
-    >>> precision(epsilon=2.0).title
-    'ε = 2 and δ = 0.00001 alone allow, where 10 % of candidates are members, that 45.2 % of ...'
+    >>> precision(DPSGD(1.1, 0.004, 14_000).curve()).title
+    'Where 10 % of candidates are members, at most 35.1 % of "member" answers are right.'
     """
     delta = validate.inner_probability("delta", delta, example="1e-5")
     min_tpr = validate.rate("min_tpr", min_tpr)
     prior = validate.inner_probability("prior", prior, example=0.1)
-
-    def most(epsilon: float) -> str:
-        return wording.percent_up(largest_precision(epsilon, delta, prior, min_tpr))
-
-    lines = precision_lines(delta, min_tpr)
-    own = [] if epsilon is None or math.isinf(epsilon) else [epsilon]
-    told = [f"ε = {wording.up(x)}: at most {most(x)}" for x in sorted({1.0, 4.0, 8.0, *own})]
+    epsilon, priors = curve.epsilon(delta), sorted({*PRIORS, prior})
+    most = wording.percent_up(curve.precision(prior, min_tpr))
+    stated = EpsilonDelta(min(max(epsilon, LEAST), LARGEST_EPSILON), delta).curve()
+    lines = [
+        Series(name, pencil, priors, _precisions(of, priors, min_tpr), says="at most")
+        for name, pencil, of in (
+            ("certified", theme.CERTIFIED, curve), ("ε and δ alone", theme.LIMIT, stated)
+        )
+    ]  # fmt: skip
+    lines.append(Series("guessing", theme.BASELINE, priors, priors))
+    side = "below-right" if prior < ROOMY else "above-left"
+    own = Series(
+        "this setting", theme.OWN, [prior], [curve.precision(prior, min_tpr)], "points",
+        words=[most], side=side, key=False,
+    )  # fmt: skip
+    told = f"ε = {wording.up(epsilon)}" if math.isfinite(epsilon) else "ε (none is certified)"
     return Chart(
         "precision",
-        _precision_title(epsilon, delta, prior, lines[0.5], most),
-        "Map. Across: ε from 0 to 10. Up: prior, the share of members among the candidates, from "
-        "0.1 % to 90 %, logarithmic. Darker: a larger precision, the share of right ones among "
-        f'"member" answers, at δ = {wording.near(delta)}, of attackers who find at least '
-        f"{wording.percent(min_tpr)} of the members. At a prior of {wording.percent(prior)}: "
-        f"{'; '.join(told)}. It is what ε and δ alone allow; the curve of a training is never "
-        "worse.",
-        Axis("epsilon", "ε", domain=(0.0, FARTHEST)),
-        Axis("prior", "prior (% of candidates)", percent=True, log=True, domain=PRIORS),
-        (_own_precision(epsilon, prior, most), _names(lines), *_bands(lines)),
-    )  # fmt: skip
-
-
-def _precision_title(
-    epsilon: float | None, delta: float, prior: float, half: Line, most: Callable[[float], str]
-) -> str:
-    """The precision at the setting's own prior and ε."""
-    where = f"where {wording.percent(prior)} of candidates are members"
-    at = f"δ = {wording.near(delta)}"
-    if epsilon is None:
-        kept = [each for each, largest in zip(EPSILONS, half, strict=True) if largest >= prior]
-        told = 'more than half of all "member" answers may be right at any ε'
-        if kept:
-            told = (
-                f'at most half of all "member" answers are right up to ε = {wording.down(kept[-1])}'
-            )
-        return f"At {at}, {where}, {told}."
-    if math.isinf(epsilon):
-        return f"No finite ε is certified at {at}: no limit to precision."
-    allowed = f'that {most(epsilon)} of "member" answers are right'
-    return f"ε = {wording.up(epsilon)} and {at} alone allow, {where}, {allowed}."
-
-
-def _bands(lines: Mapping[float, Line]) -> Iterator[Series]:
-    """Each precision's priors, from those of the one below it; the last one goes to the top."""
-    below: Line = (LEAST,) * len(EPSILONS)
-    inks: Sequence[str | int] = ("paper", *range(len(LEVELS)))
-    names = [*(f"up to {wording.percent(level)}" for level in LEVELS), "above"]
-    for ink, name, line in zip(inks, names, (*lines.values(), (1.0,) * len(EPSILONS)), strict=True):
-        top = tuple(max(prior, LEAST) for prior in line)
-        pencil = theme.Pencil(ink, width=1, opacity=1)
-        yield Series(name, pencil, EPSILONS, top, "contour", low=below, key=False)
-        below = top
-
-
-def _names(lines: Mapping[float, Line]) -> Series:
-    """Each level's name where its line crosses the middle of the map."""
-    found = [
-        (float(np.interp(-prior, -np.array(line), EPSILONS)), prior, wording.percent(level))
-        for (level, line), prior in zip(lines.items(), NAMED_AT * len(LEVELS), strict=False)
-        if line[0] > prior > line[-1]
-    ]
-    x, y, words = zip(*found, strict=True) if found else ((), (), ())
-    return Series("level", theme.OWN, x, y, "words", words=words, side="middle", key=False)
-
-
-def _own_precision(epsilon: float | None, prior: float, most: Callable[[float], str]) -> Series:
-    """The setting's own point; beyond the axes it stands at their edge."""
-    if epsilon is None:
-        return Series("this setting", theme.OWN, (), (), "points", words=(), key=False)
-    x, y = min(epsilon, FARTHEST), min(max(prior, PRIORS[0]), PRIORS[1])
-    beyond = f" (ε = {wording.up(epsilon)})" if epsilon > FARTHEST else ""
-    words = (f"this setting: {most(epsilon)}{beyond}",)
-    side = f"{'below' if prior > 0.5 else 'above'}-{'left' if x > FARTHEST / 2 else 'right'}"
-    return Series(
-        "this setting", theme.OWN, (x,), (y,), "points", words=words, side=side, key=False
+        f"Where {wording.percent(prior)} of candidates are members, at most {most} of "
+        '"member" answers are right.',
+        "Line chart. Across: prior, the share of members among the candidates, logarithmic. Up: "
+        'precision, the share of right ones among "member" answers, of attackers who find at least '
+        f"{wording.percent(min_tpr)} of the members. Certified: what the whole curve allows. "
+        f"Dashed: what {told} at δ = {wording.near(delta)} alone allows, which is never less.",
+        Axis("prior", "prior (% of candidates)", percent=True, log=True, domain=(0.001, 0.99)),
+        Axis("precision", "precision, at most (%)", percent=True, domain=(0.0, 1.0)),
+        (own, *lines),
     )
 
 
-def largest_precision(epsilon: float, delta: float, prior: float, min_tpr: float) -> float:
-    """The largest precision that (ε, δ) allows; 1 where ε guarantees nothing.
-
-    >>> round(largest_precision(1.0, 1e-5, 0.5, 0.01), 4)
-    0.7313
-    """
-    if epsilon > LARGEST_EPSILON:
-        return 1.0
-    return EpsilonDelta(max(epsilon, LEAST), delta).curve().precision(prior, min_tpr)
-
-
-@lru_cache(maxsize=128)
-def precision_lines(delta: float, min_tpr: float) -> Mapping[float, Line]:
-    """For each of `LEVELS`, the largest prior that keeps every precision there, by ε.
-
-    precision = π t / (π t + (1 - π) FPR(t)), so logit π = logit precision - ln(t / FPR(t)), and
-    the latter is the logit of the precision at π = ½.
-    """
-    even = [largest_precision(epsilon, delta, 0.5, min_tpr) for epsilon in EPSILONS]
-    gains = scipy.special.logit(np.array(even))
-    return {
-        level: tuple(scipy.special.expit(scipy.special.logit(level) - gains).tolist())
-        for level in LEVELS
-    }
+def _precisions(curve: TradeOff, priors: Sequence[float], min_tpr: float) -> list[float]:
+    missed = curve.fpr(min_tpr) / min_tpr  # outsiders called members for each one found
+    return [prior / (prior + (1.0 - prior) * missed) for prior in priors]

@@ -4,6 +4,7 @@ import { get, make, write } from "./dom.js";
 import { settingNames, targetOf } from "./state.js";
 
 const HARDLY = 0.9; // an advantage above this is close to certainty
+const READ = ["advantage", "tpr", "precision", "belief", "epsilon"]; // beside the picture
 
 /** The finding about one setting, in a sentence; `stale` where it is the one of before. */
 export function finding(state, options, answer, stale) {
@@ -26,7 +27,7 @@ export function finding(state, options, answer, stale) {
 /** Write headline, table, descriptions and commands; `latest` are the last good answers, `stale` names those of before. */
 export function showAnswers(state, options, latest, stale) {
   const names = settingNames(state).filter((name) => latest[name]);
-  get("results").hidden = !names.length;
+  get("results").hidden = get("hero").hidden = !names.length;
   if (!names.length) {
     write(get("finding"), "There is no answer for these settings.");
     return "";
@@ -43,6 +44,7 @@ export function showAnswers(state, options, latest, stale) {
   write(get("described"), lines("described"));
   write(get("certified"), lines("certified"));
   write(get("conditions"), lines("certified_in_full"));
+  showReadings(names, latest);
   showTable(names, latest);
   showCommands(names, latest, labelled);
   return findings.join(" ");
@@ -52,6 +54,36 @@ export function showAnswers(state, options, latest, stale) {
 function brief(answer) {
   const { advantage, epsilon } = answer.metrics;
   return `advantage ≤ ${advantage.shown}, ε ≤ ${epsilon.shown}`;
+}
+
+/** The main numbers beside the picture. */
+function showReadings(names, latest) {
+  const holder = get("readings");
+  if (holder.children.length !== READ.length) {
+    holder.replaceChildren(...READ.map(() => make("div", {}, make("dt"), make("dd"))));
+  }
+  READ.forEach((metric, index) => {
+    const [title, value] = holder.children[index].children;
+    const found = names.map((name) => latest[name].metrics[metric]);
+    write(title, found[0].title);
+    write(value, found.map(({ shown }, place) => (names[1] ? `${"AB"[place]} ${shown}` : shown)).join(" · "));
+  });
+}
+
+/** The table as rows of a CSV file, numbers to the last digit. */
+export function numberRows(state, latest) {
+  return settingNames(state)
+    .filter((name) => latest[name])
+    .flatMap((name) =>
+      Object.entries(latest[name].metrics).map(([metric, { title, value, kind, sentence }]) => ({
+        setting: state.compare ? name.toUpperCase() : latest[name].described,
+        metric,
+        title,
+        value: value ?? "no limit",
+        kind,
+        sentence,
+      })),
+    );
 }
 
 /** Fill the table; its rows and cells are kept from answer to answer. */

@@ -62,11 +62,12 @@ export class Lane {
   }
 }
 
-/** The JSON at an address, or the sentence that says why there is none. */
-export async function fetched(address, signal = undefined) {
+/** The JSON at an address, or the sentence that says why there is none; `sent` is what is asked about. */
+export async function fetched(address, signal = undefined, sent = undefined) {
   let response, body;
+  const method = sent === undefined ? "GET" : "POST";
   try {
-    response = await fetch(address, { signal, headers: { Accept: "application/json" } });
+    response = await fetch(address, { method, body: sent, signal, headers: { Accept: "application/json" } });
     body = await response.text();
   } catch (error) {
     if (signal?.aborted) throw new Overtaken();

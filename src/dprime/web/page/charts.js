@@ -1,11 +1,12 @@
 // The drawings: each is embedded once, and a move only brings new rows.
 
 import { fetched } from "./ask.js";
-import { make, write } from "./dom.js";
+import { make, save, write } from "./dom.js";
 
-const SHAPE = 0.72; // height over width
-const LOWEST = 230,
-  HIGHEST = 340; // px
+const SHAPE = 0.72, // height over width
+  LARGE = 0.86; // of the first drawing
+const LOWEST = 190,
+  HIGHEST = 460; // px
 const ERRORS_ONLY = 1; // what Vega may say: layers without rows are meant
 
 const specifications = new Map();
@@ -20,8 +21,9 @@ const vega = new Promise((resolve, reject) => {
 });
 vega.catch(() => {});
 
-function specification(name, theme) {
-  const address = `/api/charts/${name}?theme=${theme}`;
+function specification(key) {
+  const [name, theme, compared] = key.split(" ");
+  const address = `/api/charts/${name}?theme=${theme}&compared=${compared}`;
   if (!specifications.has(address)) {
     const found = fetched(address);
     found.catch(() => specifications.delete(address));
@@ -30,14 +32,41 @@ function specification(name, theme) {
   return specifications.get(address);
 }
 
-/** One drawing with its title, its text alternative and the label of its setting. */
+/** The rows of one setting's chart, or of two with their labels before the names of series. */
+function rowsOf(parts, drawn) {
+  if (parts.length === 1) return parts[0].chart.rows;
+  const labelled = ({ label, chart }) =>
+    chart.rows.map((row) => ({
+      ...row,
+      series: drawn.includes(row.series) ? row.series : `${label}: ${row.series}`,
+      words: null, // two settings may lie close together: the titles have their numbers
+    }));
+  return parts.flatMap(labelled).filter((row) => drawn.includes(row.series));
+}
+
+/** A number to four digits, "at most" rounded up and "at least" down, as the table has it. */
+function shown(value, { percent }, side = "") {
+  let found = Number(value.toPrecision(4));
+  const digit = 10 ** (Math.floor(Math.log10(Math.abs(value))) - 3);
+  if (side === "at most" && found < value) found += digit;
+  if (side === "at least" && found > value) found -= digit;
+  found = Number((percent ? 100 * found : found).toPrecision(4));
+  return `${found.toLocaleString("en", { maximumSignificantDigits: 4 })}${percent ? " %" : ""}`;
+}
+
+/** One drawing with its title, its text alternative, values under the pointer, and files to keep. */
 export class Chart {
   #view = null;
-  #drawn = ""; // name and theme of the embedded specification
+  #drawn = ""; // name, theme and number of settings of the embedded specification
+  #meaning = null;
+  #rows = [];
   #queue = Promise.resolve();
 
-  constructor(id) {
-    this.title = make("h3", { id: `${id}-title` });
+  /** Where there is no heading for one setting, or for two, the finding is the heading. */
+  constructor(slot, { one = "", two = "", large = false, key = true } = {}) {
+    const id = `chart-${slot}`;
+    Object.assign(this, { one, two, shape: large ? LARGE : SHAPE, key });
+    this.title = make("h3", { id: `${id}-title` }, one);
     this.text = make("p", { id: `${id}-text`, hidden: true }); // for those who hear the drawing
     this.words = make("p"); // the same for those who see it
     this.canvas = make("div", {
@@ -46,40 +75,63 @@ export class Chart {
       "aria-labelledby": `${id}-title`,
       "aria-describedby": `${id}-text`,
     });
+    this.line = make("div", { class: "pointed", hidden: true });
+    this.reading = make("div", { class: "reading", "aria-hidden": "true", hidden: true });
+    const keep = (kind, write) => {
+      const label = `${kind} of ${slot.replaceAll("-", " ")}`;
+      const button = make("button", { type: "button", class: "keep", "aria-label": label }, kind);
+      button.addEventListener("click", write);
+      return button;
+    };
     this.element = make(
       "div",
       { class: "chart", id },
       this.title,
-      this.canvas,
+      make("div", { class: "plot" }, this.canvas, this.line, this.reading),
       this.text,
-      make("details", {}, make("summary", {}, "In words"), this.words),
+      make(
+        "div",
+        { class: "under" },
+        make("details", {}, make("summary", {}, "In words"), this.words),
+        keep("PNG", async () => save(`${slot}.png`, await this.#view?.toImageURL("png", 2))),
+        keep("CSV", () => save(`${slot}.csv`, this.#rows)),
+      ),
     );
+    this.canvas.addEventListener("pointermove", (event) => this.#point(event));
+    this.canvas.addEventListener("pointerleave", () => this.#point(null));
     new ResizeObserver(() => this.#fit()).observe(this.canvas);
   }
 
-  /** Show a chart; resolves when it is drawn. */
-  show(chart, theme, label) {
-    write(this.title, label ? `${label}: ${chart.title}` : chart.title);
-    write(this.text, chart.text);
-    write(this.words, chart.text);
-    const turn = this.#queue.then(() => this.#draw(chart, theme));
+  /** Show one setting's chart, or two as one; resolves when it is drawn. */
+  show(parts, theme) {
+    const told = (part) =>
+      parts.map(({ label, chart }) => (label ? `${label}: ${chart[part]}` : chart[part])).join(" ");
+    write(this.title, (parts.length > 1 ? this.two : this.one) || told("title"));
+    write(this.text, told("text"));
+    write(this.words, told("text"));
+    const turn = this.#queue.then(() => this.#draw(parts, theme));
     this.#queue = turn.catch((error) => this.#excuse(error));
     return this.#queue;
   }
 
-  async #draw({ name, rows }, theme) {
+  async #draw(parts, theme) {
     if (!this.canvas.clientWidth) return; // not on the screen: drawn when it is
-    if (this.#drawn === `${name} ${theme}`) await this.#view.data("rows", rows).runAsync();
-    else await this.#embed(name, rows, theme);
+    const key = `${parts[0].chart.name} ${theme} ${parts.length > 1}`;
+    if (this.#drawn !== key) await this.#embed(key, parts);
+    this.#rows = rowsOf(parts, this.#meaning.drawn);
+    await this.#view.data("rows", this.#rows).runAsync();
+    this.#point(null);
   }
 
-  async #embed(name, rows, theme) {
-    const [embed, spec] = await Promise.all([vega, specification(name, theme)]);
-    const fitted = structuredClone(spec);
-    fitted.datasets = { rows };
+  async #embed(key, parts) {
+    const [embed, spec] = await Promise.all([vega, specification(key)]);
+    const { usermeta, ...fitted } = structuredClone(spec);
+    fitted.datasets = { rows: rowsOf(parts, usermeta.drawn) };
     Object.assign(fitted, this.#size());
     fitted.autosize = { type: "fit-x", contains: "padding" };
+    fitted.background = getComputedStyle(this.element).getPropertyValue("--raised").trim();
     fitted.config = { ...fitted.config, aria: false }; // title and text speak for it
+    if (!this.key) fitted.layer = fitted.layer.filter(({ encoding }) => !encoding.shape);
     const holder = make("div", { "aria-hidden": "true" });
     const { view } = await embed(holder, fitted, {
       mode: "vega-lite",
@@ -93,14 +145,54 @@ export class Chart {
     holder.querySelector("form")?.remove(); // for inputs, of which there are none
     this.#view?.finalize();
     this.#view = view;
-    this.#drawn = `${name} ${theme}`;
+    this.#drawn = key;
+    this.#meaning = usermeta;
     this.canvas.replaceChildren(holder);
     this.canvas.classList.remove("failed");
   }
 
+  /** The values at the points nearest to the pointer, or nothing where it has left. */
+  #point(event) {
+    const found = event && this.#view ? this.#nearest(event) : [];
+    this.line.hidden = this.reading.hidden = !found.length;
+    if (!found.length) return;
+    const [{ across, height, words }] = found;
+    this.line.style.left = this.reading.style.left = `${across}px`;
+    this.line.style.height = `${height}px`;
+    this.line.style.top = `${this.#corner()[1]}px`;
+    this.reading.classList.toggle("left", across > this.canvas.clientWidth / 2);
+    write(this.reading, [words, ...found.slice(1).map((each) => each.words)].join("\n"));
+  }
+
+  #nearest(event) {
+    const { x, y, says } = this.#meaning;
+    const [left, top] = this.#corner();
+    const box = this.canvas.getBoundingClientRect();
+    const scale = this.#view.scale("x");
+    const pointed = event.clientX - box.left - left;
+    const [start, end] = scale.range();
+    const away = event.clientY - box.top - top;
+    if (pointed < start || pointed > end || away < 0 || away > this.#view.height()) return [];
+    return Object.entries(says).flatMap(([name, side]) => {
+      const rows = this.#rows.filter((row) => row.series === name);
+      if (!rows.length) return [];
+      const distance = (row) => Math.abs(scale(row[x.field]) - pointed);
+      const row = rows.reduce((best, each) => (distance(each) < distance(best) ? each : best));
+      const words = `${name}, at ${shown(row[x.field], x)}: ${side} ${shown(row[y.field], y, side)}`;
+      return [{ across: scale(row[x.field]) + left, height: this.#view.height(), words }];
+    });
+  }
+
+  /** Where the plot's upper left corner is inside the canvas. */
+  #corner() {
+    const [left, top] = this.#view.origin();
+    const padding = this.#view.padding();
+    return [left + padding.left, top + padding.top];
+  }
+
   #size() {
     const width = this.canvas.clientWidth;
-    return { width, height: Math.round(Math.min(Math.max(SHAPE * width, LOWEST), HIGHEST)) };
+    return { width, height: Math.round(Math.min(Math.max(this.shape * width, LOWEST), HIGHEST)) };
   }
 
   /** Follow the width of the column. */

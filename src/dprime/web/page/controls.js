@@ -98,6 +98,56 @@ export class Slider {
   }
 }
 
+const FIELDS = { records: "Records", batch: "Batch size", epochs: "Epochs" };
+
+/** Number of records, batch size and epochs, which say a sampling rate and a number of steps. */
+export class Batches {
+  constructor(id, moved) {
+    this.fields = Object.fromEntries(
+      Object.keys(FIELDS).map((name) => [
+        name,
+        make("input", { type: "text", id: `${id}-${name}`, class: "exact", inputmode: "decimal" }),
+      ]),
+    );
+    this.error = make("p", { class: "error", id: `${id}-batches-error` });
+    const labelled = Object.entries(this.fields).map(([name, field]) =>
+      make("div", {}, make("label", { for: field.id }, FIELDS[name]), field),
+    );
+    this.element = make(
+      "details",
+      { class: "batches" },
+      make("summary", {}, "From a batch size and epochs"),
+      make("div", { class: "three" }, ...labelled),
+      this.error,
+    );
+    this.element.addEventListener("change", (event) => this.#typed(event, moved));
+  }
+
+  /** Show what a setting with so many records has. */
+  show({ records, sample_rate, steps }) {
+    const rate = numberOf(sample_rate);
+    const batch = rate * numberOf(records);
+    const shown = { records, batch: rounded(batch), epochs: rounded(numberOf(steps) * rate) };
+    for (const [name, field] of Object.entries(this.fields)) {
+      if (document.activeElement !== field) field.value = shown[name];
+    }
+    write(this.error, "");
+  }
+
+  #typed(event, moved) {
+    const { records, batch, epochs } = this.fields;
+    const [n, size, passes] = [records, batch, epochs].map((field) => numberOf(field.value));
+    const right = n > 0 && size > 0 && size <= n && passes > 0 && Number.isFinite(passes * n);
+    write(this.error, right ? "" : "Give positive numbers, and a batch no larger than the data.");
+    if (!right) return;
+    const steps = Math.max(1, Math.ceil(((passes * n) / size) * (1 - 1e-12))); // as --epochs has it
+    const texts = { records: `${n}`, sample_rate: `${size}/${n}`, steps: `${steps}` };
+    moved(texts, event);
+  }
+}
+
+const rounded = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(6))) : "");
+
 /** A sign beside the label, and the words on the number that it opens. */
 function helpOf(id, title, help) {
   const words = make("p", { class: "help-words", id: `${id}-help`, hidden: true }, help);

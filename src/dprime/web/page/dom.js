@@ -19,6 +19,24 @@ export function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** Have the browser keep a file: a picture's address, or rows as CSV. */
+export function save(name, contents) {
+  if (!contents) return;
+  const rows = Array.isArray(contents) ? contents : null;
+  const href = rows ? URL.createObjectURL(new Blob([csv(rows)], { type: "text/csv" })) : contents;
+  const link = make("a", { href, download: `dprime-${name}` });
+  link.click();
+  if (rows) setTimeout(() => URL.revokeObjectURL(href), FORGOTTEN);
+}
+
+/** Rows as CSV, with every column that one of them has. */
+function csv(rows) {
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const cell = (value) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  const line = (values) => values.map((value) => cell(String(value ?? ""))).join(",");
+  return [line(columns), ...rows.map((row) => line(columns.map((name) => row[name])))].join("\n");
+}
+
 const SETTLED = 700; // ms: somebody who drags a slider hears the end of the journey only
 const FORGOTTEN = 8000; // ms
 let pending = 0;

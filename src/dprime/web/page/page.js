@@ -1,22 +1,23 @@
 // The explorer: sliders ask, the server answers, numbers and drawings follow.
 //
 //   move ──► state ──► address bar
-//              └──► question ──► answer ──► headline, table, command
-//                                   └─────► question for charts ──► drawings
+//              ├──► question ──► answer ──► headline, picture, table, command
+//              └──► question for a range ──► the chart of the risk; a finer one at rest
 //
 // A move has a number. When its drawings are on the screen, that number stands in
 // <html data-drawn> and the time it took in performance.getEntriesByName("dprime-move").
 
-import { showAnswers, showNotice } from "./answers.js";
+import { numberRows, showAnswers, showNotice } from "./answers.js";
 import { fetched, Lane, Overtaken, Refusal } from "./ask.js";
 import { Chart } from "./charts.js";
-import { closeOnEscape, mark, radios, Slider } from "./controls.js";
-import { announce, get, make, write } from "./dom.js";
+import { Batches, closeOnEscape, mark, radios, Slider } from "./controls.js";
+import { announce, get, make, save, write } from "./dom.js";
 import { watchRuns } from "./runs.js";
 import {
-  chartsQuestion,
+  isGuarantee,
   question,
   questionNames,
+  rangeQuestion,
   readAddress,
   settingNames,
   targetOf,
@@ -25,12 +26,24 @@ import {
 } from "./state.js";
 
 const ADDRESS_AFTER = 250; // ms of rest; browsers limit how often an address may change
-const SLOTS = ["trade-off", "risk", "precision", "bayes-security"];
+const FINE_AFTER = 600; // ms of rest
+const SLOTS = ["trade-off", "trade-off-corner", "precision", "risk"];
+const CURVE = "The certified curve: what no attacker can beat";
+const LOOKS = {
+  "trade-off": { one: CURVE, two: CURVE, large: true },
+  "trade-off-corner": { two: "Few false alarms, enlarged", key: false },
+};
+const LARGEST_FILE = 16 * 1024; // bytes
 const ADJACENCY = {
   "add-remove": "With or without the record",
   replace: "The record replaced by another",
   "zero-out": "The record zeroed out, the number of records public",
 };
+const FROM = [
+  ["training", "Noise, rate and steps"],
+  ["guarantee", "ε and δ alone"],
+];
+const STATED = "The ε of a guarantee of which nothing else is known; its δ is that of the attacker below.";
 const OVER = { noise_multiplier: "noise", sample_rate: "sampling rate", steps: "steps" };
 
 const lanes = { a: new Lane(), b: new Lane() };
@@ -38,12 +51,15 @@ const chartLanes = { a: new Lane(), b: new Lane() };
 const latest = { a: null, b: null }; // the last good answers, with their charts
 const errors = { a: "", b: "" };
 const sliders = { a: {}, b: {}, ask: {} };
-const charts = { a: {}, b: {} };
+const batches = {};
+const charts = {};
 
 let options, state, valueSlider;
 let notes = []; // what an address asked for and could not have
 let moves = 0;
 let addressTimer = 0;
+let fineTimer = 0;
+let riskIsSeen = false;
 
 const theme = () => document.documentElement.dataset.theme;
 
@@ -54,6 +70,8 @@ async function move(names, event = undefined) {
   const number = ++moves;
   const started = event?.timeStamp ?? performance.now();
   if (event) notes = [];
+  if (event && !["preset", "file"].includes(event.target.id)) showSource(null);
+  clearTimeout(fineTimer);
   showControls();
   keepAddress();
   const asked = settingNames(state).filter((name) => names.includes(name));
@@ -64,33 +82,58 @@ async function move(names, event = undefined) {
     throw error;
   }
   if (number === moves) await new Promise((shown) => afterPaint(shown));
-  if (number === moves) recordMove(number, started);
+  if (number !== moves) return;
+  recordMove(number, started);
+  refine();
 }
 
 /** The slider that a hand is moving, if it is one. */
 const handOf = (event) => (event?.target.type === "range" ? event.target.id : null);
 
-/** Ask about one setting: show its numbers as soon as they come, and draw its charts. */
+/** Ask about one setting: show its numbers and their charts as soon as they come, then its range. */
 async function answerFor(name, hand) {
   const { target, value, free } = state;
-  const drawings = chartsQuestion(state, name, chartNames());
-  const askCharts = () => chartLanes[name].ask(`/api/charts?${drawings}`, hand);
-  const coming = state.mode === "risk" ? askCharts() : null; // a choice has to be made first
+  const range = rangeQuestion(state, name);
+  const askRange = () => chartLanes[name].ask(`/api/charts?${range}`, hand);
+  const drawn = !isGuarantee(state, name);
+  const coming = drawn && state.mode === "risk" ? askRange() : null; // a choice has to be made first
   coming?.catch(() => {}); // what is wrong with the question is said of the numbers
   try {
-    const answer = await lanes[name].ask(question(state, name), hand);
-    latest[name] = { ...answer, charts: latest[name]?.charts, asked: { target, value, free } };
+    const names = SLOTS.map(chartOf).filter((slot) => slot !== "risk");
+    const answer = await lanes[name].ask(question(state, name, names), hand);
+    const risk = drawn ? latest[name]?.charts.risk : undefined; // until its own is there
+    latest[name] = { ...answer, charts: { ...answer.charts, risk }, asked: { target, value, free } };
     errors[name] = "";
     adoptChosen(name, answer);
     showNumbers();
-    if (answer.chosen) drawings.set(answer.chosen.name, answer.chosen.value);
-    latest[name].charts = await (coming ?? askCharts());
+    const shown = showCharts();
+    if (answer.chosen) range.set(answer.chosen.name, answer.chosen.value);
+    latest[name].range = range;
+    if (drawn) Object.assign(latest[name].charts, await (coming ?? askRange()));
+    await shown;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     refused(name, error.message);
     return;
   }
-  await showCharts(name);
+  await showCharts();
+}
+
+/** Once things are at rest and the chart of the risk is in sight, draw it through more points. */
+function refine() {
+  clearTimeout(fineTimer);
+  if (riskIsSeen) fineTimer = setTimeout(() => settingNames(state).forEach(refineOne), FINE_AFTER);
+}
+
+async function refineOne(name) {
+  const { charts: drawn, range } = latest[name] ?? {};
+  if (!drawn?.risk || errors[name]) return;
+  try {
+    Object.assign(drawn, await chartLanes[name].ask(`/api/charts?${range}&fine=true`));
+    await showCharts();
+  } catch (error) {
+    if (!(error instanceof Refusal || error instanceof Overtaken)) throw error; // the coarse one stays
+  }
 }
 
 /** The chosen parameter stays where it is when the reader goes on from here. */
@@ -117,8 +160,9 @@ function afterPaint(then) {
   requestAnimationFrame(() => setTimeout(then));
 }
 
-const chartNames = () =>
-  SLOTS.map((slot) => (slot === "trade-off" && state.scale === "log" ? "trade-off-log" : slot));
+/** The chart that a slot shows. */
+const chartOf = (slot) =>
+  slot === "trade-off-corner" && state.scale === "log" ? "trade-off-log" : slot;
 
 // ---------------------------------------------------------------- showing
 
@@ -146,16 +190,23 @@ function sliderNamed(name, sentence) {
   return sliders[name][first] ?? sliders.ask[first];
 }
 
-async function showCharts(name) {
-  const found = Object.values(latest[name].charts ?? {});
-  const drawn = found.map((chart, index) =>
-    charts[name][SLOTS[index]].show(chart, theme(), state.compare ? name.toUpperCase() : ""),
-  );
-  await Promise.all(drawn);
-}
+/** The charts of a slot, one for each setting that has it. */
+const partsOf = (slot) =>
+  settingNames(state)
+    .map((name) => ({
+      label: state.compare ? name.toUpperCase() : "",
+      chart: latest[name]?.charts[chartOf(slot)],
+    }))
+    .filter(({ chart }) => chart);
 
-function redrawCharts() {
-  for (const name of settingNames(state)) if (latest[name]) showCharts(name);
+async function showCharts() {
+  await Promise.all(
+    SLOTS.map((slot) => {
+      const parts = partsOf(slot);
+      charts[slot].element.parentElement.hidden = slot === "risk" && !parts.length;
+      return parts.length ? charts[slot].show(parts, theme()) : null;
+    }),
+  );
 }
 
 /** Put every control where the state is. */
@@ -164,8 +215,14 @@ function showControls() {
   for (const name of ["a", "b"]) {
     for (const [parameter, slider] of Object.entries(sliders[name])) {
       slider.show(state[name][parameter], { chosen: choosing && parameter === state.free });
+      slider.element.hidden = (parameter === "epsilon") !== isGuarantee(state, name);
     }
-    mark(get(`setting-${name}`), `adjacency-${name}`, state[name].adjacency);
+    const fieldset = get(`setting-${name}`);
+    mark(fieldset, `adjacency-${name}`, state[name].adjacency);
+    mark(fieldset, `from-${name}`, state[name].from);
+    fieldset.querySelector(".from").hidden = choosing;
+    batches[name].element.hidden = isGuarantee(state, name);
+    batches[name].show(state[name]);
   }
   for (const [parameter, slider] of Object.entries(sliders.ask)) slider.show(state.ask[parameter]);
   mark(get("mode"), "mode", state.mode);
@@ -181,11 +238,10 @@ function showControls() {
 
 function showCompare() {
   get("setting-b").hidden = !state.compare;
-  write(get("setting-a").querySelector("legend"), state.compare ? "Training A" : "The training");
+  write(get("setting-a").querySelector("legend"), state.compare ? "Setting A" : "The setting");
   write(get("compare"), state.compare ? "Show one setting only" : "Compare two settings");
   get("compare").setAttribute("aria-pressed", String(state.compare));
   get("explore").classList.toggle("comparing", state.compare);
-  for (const chart of Object.values(charts.b)) chart.element.hidden = !state.compare;
 }
 
 function showView() {
@@ -198,7 +254,7 @@ function showView() {
   document.querySelector(".skip").href = state.view === "runs" ? "#runs" : "#answer";
   document.title = state.view === "runs" ? "Runs · dprime explorer" : "dprime explorer";
   watchRuns(state.view === "runs");
-  if (state.view === "explore") redrawCharts();
+  if (state.view === "explore") showCharts();
 }
 
 // ---------------------------------------------------------------- address
@@ -242,26 +298,80 @@ async function share() {
 
 function buildSetting(name) {
   const fieldset = get(`setting-${name}`);
-  for (const parameter of trainingNames(options)) {
-    const slider = new Slider(`${name}-${parameter}`, options.parameters[parameter], (text, event) => {
-      state[name][parameter] = text;
-      move([name], event);
-    });
-    slider.place(options.parameters[parameter]);
-    sliders[name][parameter] = slider;
+  const changed = (texts, event) => {
+    Object.assign(state[name], texts);
+    move([name], event);
+  };
+  const from = make("fieldset", { class: "choice from" }, make("legend", {}, "Described by"));
+  radios(from, `from-${name}`, FROM, (value, event) => changed({ from: value }, event));
+  fieldset.append(from);
+  const stated = { ...options.targets.find((one) => one.name === "epsilon"), title: "ε", help: STATED };
+  const parameters = trainingNames(options).map((one) => options.parameters[one]);
+  for (const parameter of [stated, ...parameters]) {
+    const slider = new Slider(`${name}-${parameter.name}`, parameter, (text, event) =>
+      changed({ [parameter.name]: text }, event),
+    );
+    slider.place(parameter);
+    sliders[name][parameter.name] = slider;
     fieldset.append(slider.element);
   }
+  batches[name] = new Batches(name, changed);
+  sliders[name].steps.element.after(batches[name].element);
   const adjacency = make(
     "fieldset",
     { class: "choice" },
     make("legend", {}, "The two worlds that an attacker tells apart"),
   );
   const choices = options.adjacency.map((one) => [one, ADJACENCY[one] ?? one]);
-  radios(adjacency, `adjacency-${name}`, choices, (value, event) => {
-    state[name].adjacency = value;
-    move([name], event);
-  });
+  radios(adjacency, `adjacency-${name}`, choices, (value, event) => changed({ adjacency: value }, event));
   fieldset.append(adjacency);
+}
+
+function buildStart() {
+  get("preset").append(...options.presets.map(({ title }, place) => make("option", { value: place }, title)));
+  get("preset").addEventListener("change", (event) => {
+    const preset = options.presets[event.target.value];
+    if (preset) startFrom(preset.setting, preset, event);
+  });
+  get("file").addEventListener("change", (event) => openFile(event.target.files[0], event));
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    openFile(event.dataTransfer.files[0], event);
+  });
+}
+
+/** The setting that a file holds; the server reads it as data and keeps nothing. */
+async function openFile(file, event) {
+  if (!file) return;
+  try {
+    if (file.size > LARGEST_FILE) throw new Refusal("The file must be at most 16 KB to hold a setting.");
+    const setting = await fetched("/api/read", undefined, await file.text());
+    startFrom(setting, { source: file.name }, event);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    notes = [error.message];
+    showNumbers();
+    announce(error.message);
+  }
+}
+
+/** Show a setting as A; δ is the question's. */
+function startFrom({ delta = state.ask.delta, ...setting }, source, event) {
+  const from = "epsilon" in setting ? "guarantee" : "training";
+  Object.assign(state.a, { adjacency: options.adjacency[0], group_size: "1" }, setting, { from });
+  Object.assign(state, { mode: "risk", ask: { ...state.ask, delta } });
+  move(["a", "b"], event);
+  showSource(source);
+}
+
+function showSource(found) {
+  const { source, published, derived } = found ?? {};
+  if (!published) get("preset").value = "";
+  if (!found || published) get("file").value = "";
+  const sentences = [source, published && `It states: ${published}`, derived && `Derived: ${derived}`];
+  get("source").hidden = !found;
+  write(get("source"), sentences.filter(Boolean).map((each) => `${each}.`).join(" "));
 }
 
 function buildQuestions() {
@@ -301,47 +411,39 @@ function buildGoal() {
 
 function buildCharts() {
   for (const slot of SLOTS) {
-    charts.a[slot] = new Chart(`chart-a-${slot}`);
-    charts.b[slot] = new Chart(`chart-b-${slot}`);
-    get("drawings").append(
-      make(
-        "div",
-        { class: "pair", "data-slot": slot },
-        toolOf(slot),
-        charts.a[slot].element,
-        charts.b[slot].element,
-      ),
-    );
+    charts[slot] = new Chart(slot, LOOKS[slot]);
+    const inPicture = slot.startsWith("trade-off");
+    const holder = make("div", { class: "pair", "data-slot": slot }, charts[slot].element, toolOf(slot));
+    if (inPicture) get("readings").before(holder);
+    else get("drawings").append(holder);
   }
+  new IntersectionObserver(([{ isIntersecting }]) => {
+    riskIsSeen = isIntersecting;
+    if (isIntersecting) refine();
+  }).observe(charts.risk.canvas);
 }
 
-/** What can be changed about a drawing, above it. */
+/** What can be changed about a drawing, below it. */
 function toolOf(slot) {
-  const tool = make("div", { class: "tool" });
-  if (slot === "trade-off") {
+  if (slot === "trade-off-corner") {
     const scale = make("input", { type: "checkbox", id: "scale" });
     scale.addEventListener("change", (event) => {
       state.scale = scale.checked ? "log" : "linear";
       move(["a", "b"], event);
     });
-    tool.append(make("label", {}, scale, " Look closely at few false alarms (logarithmic)"));
-  } else if (slot === "risk") {
-    const over = make(
-      "select",
-      { id: "over" },
-      ...options.free.map((one) => make("option", { value: one }, OVER[one] ?? one)),
-    );
-    over.addEventListener("change", (event) => {
-      state.over = over.value;
-      move(["a", "b"], event);
-    });
-    tool.append(make("label", { for: "over" }, "The risk over the "), over);
-  } else if (slot === "precision") {
-    tool.append("What ε and δ alone promise. The table reads the whole curve and is sharper.");
-  } else {
-    tool.append("The course of the training.");
+    return make("label", { class: "tool" }, scale, " Logarithmic: very few false alarms");
   }
-  return tool;
+  if (slot !== "risk") return null;
+  const over = make(
+    "select",
+    { id: "over" },
+    ...options.free.map((one) => make("option", { value: one }, OVER[one] ?? one)),
+  );
+  over.addEventListener("change", (event) => {
+    state.over = over.value;
+    move(["a", "b"], event);
+  });
+  return make("div", { class: "tool" }, make("label", { for: "over" }, "The risk over the "), over);
 }
 
 function wire() {
@@ -355,6 +457,7 @@ function wire() {
     move(["a", "b"], event);
   });
   get("share").addEventListener("click", share);
+  get("save-numbers").addEventListener("click", () => save("numbers.csv", numberRows(state, latest)));
   get("controls").addEventListener("submit", (event) => event.preventDefault());
   document.addEventListener("keydown", closeOnEscape);
   document.addEventListener("keydown", (event) => {
@@ -382,7 +485,7 @@ function wireTheme() {
   const show = (chosen) => {
     document.documentElement.dataset.theme = chosen;
     write(get("theme"), chosen === "dark" ? "Light colours" : "Dark colours");
-    if (state) redrawCharts();
+    if (state) showCharts();
   };
   get("theme").addEventListener("click", () => {
     const chosen = theme() === "dark" ? "light" : "dark";
@@ -421,6 +524,7 @@ async function begin() {
   buildSetting("b");
   buildQuestions();
   buildGoal();
+  buildStart();
   buildCharts();
   wire();
   restore();

@@ -7,6 +7,15 @@
 /** The parameters of a training; all others belong to the question and hold for A and B. */
 const TRAINING = ["noise_multiplier", "sample_rate", "steps", "group_size"];
 
+const EPSILON = "4",
+  RECORDS = "60000"; // of MNIST
+
+/** What a setting is described by. */
+export const KINDS = ["training", "guarantee"];
+
+/** Whether setting "a" or "b" is ε and δ alone; what is chosen is always a training. */
+export const isGuarantee = (state, name) => state.mode === "risk" && state[name].from === "guarantee";
+
 export const trainingNames = (options) => TRAINING.filter((name) => name in options.parameters);
 
 export const questionNames = (options) =>
@@ -36,6 +45,9 @@ export function readAddress(search, options) {
     for (const name of trainingNames(options)) {
       found[name] = text(prefix + name, other?.[name] ?? defaultOf(name));
     }
+    found.from = among(`${prefix}from`, KINDS, other?.from ?? KINDS[0]);
+    found.epsilon = text(`${prefix}epsilon`, other?.epsilon ?? EPSILON);
+    found.records = text(`${prefix}records`, other?.records ?? RECORDS);
     return found;
   };
   const a = setting("", null);
@@ -79,9 +91,16 @@ export function writeAddress(state) {
   return `/?${query}`;
 }
 
-/** The question about setting "a" or "b", as the server takes it. */
-export function question(state, name) {
-  const query = new URLSearchParams({ ...state[name], ...state.ask });
+/** What the server is told of setting "a" or "b". */
+function described(state, name) {
+  const { noise_multiplier, sample_rate, steps, group_size, adjacency, epsilon } = state[name];
+  if (isGuarantee(state, name)) return { epsilon, adjacency };
+  return { noise_multiplier, sample_rate, steps, group_size, adjacency };
+}
+
+/** The question about setting "a" or "b", with charts of its curve, as the server takes it. */
+export function question(state, name, charts) {
+  const query = new URLSearchParams({ ...described(state, name), ...state.ask, charts });
   if (state.mode === "risk") return `/api/risk?${query}`;
   query.delete(state.free);
   query.set("target", state.target);
@@ -90,8 +109,7 @@ export function question(state, name) {
   return `/api/choose?${query}`;
 }
 
-/** The question for the charts of setting "a" or "b"; it holds only what they show. */
-export function chartsQuestion(state, name, charts) {
-  const { prior, fpr, delta } = state.ask;
-  return new URLSearchParams({ ...state[name], prior, fpr, delta, over: state.over, charts });
+/** The question for the chart of the risk of setting "a" or "b"; it holds only what that shows. */
+export function rangeQuestion(state, name) {
+  return new URLSearchParams({ ...described(state, name), over: state.over, charts: "risk" });
 }
