@@ -113,6 +113,10 @@ BEGINNINGS = {
         "x": "--port must be a number",
         "1.5": "--port must be a whole number",
     },
+    "explore --static site": {
+        "--port 1": "--port must be left out",
+        "--workers 0": "--workers must be",
+    },
 }
 CASES = [
     (f"{beginning} {rest}", sentence)

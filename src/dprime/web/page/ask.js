@@ -1,5 +1,7 @@
 // Questions to the server: one at a time for each setting, answers remembered.
 
+import { request } from "./source.js";
+
 const REMEMBERED = 600; // answers
 const PATIENCE = 150; // ms
 const answers = new Map();
@@ -66,7 +68,7 @@ export class Lane {
 export async function fetched(address, signal = undefined) {
   let response, body;
   try {
-    response = await fetch(address, { signal, headers: { Accept: "application/json" } });
+    response = await request(address, { signal, headers: { Accept: "application/json" } });
     body = await response.text();
   } catch (error) {
     if (signal?.aborted) throw new Overtaken();

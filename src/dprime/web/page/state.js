@@ -76,7 +76,7 @@ export function writeAddress(state) {
   }
   if (state.scale !== "linear") query.set("scale", state.scale);
   if (state.view !== "explore") query.set("view", state.view);
-  return `/?${query}`;
+  return `?${query}`;
 }
 
 /** The question about setting "a" or "b", as the server takes it. */
