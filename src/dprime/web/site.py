@@ -12,17 +12,15 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
-
-import numpy as np
 
 from dprime import text, validate
 from dprime.mechanisms import DPSGD
 from dprime.metrics import Reading
 from dprime.request import MECHANISM, NAMES
 from dprime.show import charts
-from dprime.show.chart import Chart
 from dprime.web import files, tables
 from dprime.web.guard import POLICY
 from dprime.web.options import PAGE_OPTIONS
@@ -77,7 +75,7 @@ def write(
     sliders = tables.at_positions(kept)
     size = sum((folder / name).write_bytes(contents) for name, contents in page())
     told = zlib.compress(json.dumps(book(sliders)).encode(), 9)
-    for name, table in (("book", told), *tables.tables(sliders, workers, track)):
+    for name, table in chain([("book", told)], tables.tables(sliders, workers, track)):
         size += (folder / "data" / f"{name}.bin").write_bytes(table)
     return size
 
@@ -96,7 +94,6 @@ def page() -> Iterator[tuple[str, bytes]]:
 def book(sliders: Sliders) -> dict[str, Any]:
     """Everything that the browser needs beside the tables."""
     sizes, specification = sliders["group_size"].positions, ExplorerService().specification
-    rates = np.unique([*np.geomspace(1e-5, 0.1, 41), *np.linspace(0.0, 1.0, 51)])
     return {
         "options": asdict(replace(PAGE_OPTIONS, parameters=dict(sliders))),
         "names": NAMES,
@@ -107,9 +104,8 @@ def book(sliders: Sliders) -> dict[str, Any]:
             each: {int(k): _words(each, int(k)) for k in sizes} for each in PAGE_OPTIONS.adjacency
         },
         "specifications": {f"{n}?theme={t}": specification(n, t) for n in EMPTY for t in THEMES},
-        "charts": {chart.name: _empty(chart) for chart in _charts()},
+        "charts": _charts(),
         "precision": [_precision(sliders, delta) for delta in sliders["delta"].positions],
-        "rates": rates.round(9).tolist(),
         "drawn": tables.DRAWN,
     }
 
@@ -149,22 +145,22 @@ def _words(adjacency: str, size: int) -> dict[str, Any]:
     }
 
 
-def _charts() -> Iterator[Chart]:
-    """The charts that the browser fills in, of the usual training."""
+def _charts() -> dict[str, Any]:
+    """Words, axes and series of the charts that the browser fills in."""
     risk = RISKS["add-remove"]
     points = charts.Points((0.0, 0.0217, 1.0), (0.0, risk, 1.0))
-    yield from (charts.trade_off(points, log=log, fpr=0.0217) for log in (False, True))
+    made = [charts.trade_off(points, log=log, fpr=0.0217) for log in (False, True)]
     for over in MECHANISM:
-        yield charts.risk(USUAL, cast("Any", over), values=[], read=lambda _: risk)
-    yield charts.bayes_security(USUAL, epochs=[], read=lambda _, relation: RISKS[relation])
-
-
-def _empty(chart: Chart) -> dict[str, Any]:
-    """Words, axes and series of a chart."""
-    said = {"title": chart.title, "text": chart.about, "words": str(chart.rows()[0]["words"])}
-    axes = {"name": chart.name, "x": chart.x.field, "y": chart.y.field}
-    series = [each.name for each in chart.series]
-    return {**axes, "series": series, **{name: marked(each) for name, each in said.items()}}
+        made.append(charts.risk(USUAL, cast("Any", over), values=[], read=lambda _: risk))
+    made.append(charts.bayes_security(USUAL, epochs=[], read=lambda _, other: RISKS[other]))
+    return {
+        chart.name: {
+            "name": chart.name, "title": marked(chart.title), "text": marked(chart.about),
+            "words": marked(str(chart.rows()[0]["words"])), "x": chart.x.field, "y": chart.y.field,
+            "series": [each.name for each in chart.series],
+        }
+        for chart in made
+    }  # fmt: skip
 
 
 def _precision(sliders: Sliders, delta: float) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from dprime.privacy_loss import Array
 from dprime.request import MECHANISM
 from dprime.validate import InputError
 from dprime.web.options import SLIDERS, Slider
-from dprime.web.ranges import Setting
+from dprime.web.ranges import Setting, stand_back
 
 Sliders = Mapping[str, Slider]
 Kept = Mapping[str, Sequence[float]]
@@ -131,7 +131,8 @@ def tables(sliders: Sliders, processes: int, track: Track) -> Iterator[tuple[str
     kept, noises = [*columns(sliders).values()], sliders[MECHANISM[0]].positions
     parts = [*(("add-remove", int(k)) for k in sliders["group_size"].positions), ("replace", 1)]
     jobs = [(*part, noise) for part in parts for noise in noises]
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, spawn, initializer=stand_back) as pool:
         done = pool.map(partial(_at_noise, kept, sliders), jobs)
         found = iter(track(done, total=len(jobs)))
         for relation, size in parts:

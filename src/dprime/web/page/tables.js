@@ -17,6 +17,11 @@ const SMALLEST = 1e-5; // where logarithmic axes begin
 const NEAR = 20; // the course of a training goes so far before and after its length
 const FARTHEST = 10; // where the axis of ε ends
 
+const RATES = [
+  ...Array.from({ length: 41 }, (_, at) => 10 ** (at / 10 - 5)),
+  ...Array.from({ length: 51 }, (_, at) => at / 50),
+].sort((a, b) => a - b); // where a curve is drawn
+
 /** A sentence about what was asked. */
 class Refused extends Error {}
 
@@ -357,7 +362,7 @@ function tradeOff(setting, name) {
   const fpr = setting.value("fpr");
   const most = setting.metric("tpr");
   const limit = ceiling(setting);
-  const line = hull(book.rates.map((rate) => [rate, limit(rate)])).filter((point) => Math.min(...point) >= start);
+  const line = hull(RATES.map((rate) => [rate, limit(rate)])).filter((point) => Math.min(...point) >= start);
   const values = { fpr: setting.shown("fpr"), most: share(most) };
   const logSide = most <= 0.5 && fpr >= 0.001 ? "above-left" : "below-right";
   const side = log ? logSide : most < 0.2 ? "corner" : "below-right";
