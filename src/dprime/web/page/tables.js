@@ -11,7 +11,7 @@ const MECHANISM = ["noise_multiplier", "sample_rate", "steps"];
 const BELOW = ["noise_multiplier", "belief_level", "delta"]; // riskier where smaller, others where larger
 const NOTE =
   "Read from tables: limits are rounded to the safe side by less than 1.6 %, and a typed value counts as " +
-  "the next position of its slider on the riskier side.";
+  "the next position of its slider on the riskier side";
 const ALOUD = [0.001, 0.01, 0.1]; // false alarms at which the curve is read in words
 const SMALLEST = 1e-5; // where logarithmic axes begin
 const NEAR = 20; // the course of a training goes so far before and after its length
