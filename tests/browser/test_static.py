@@ -15,7 +15,7 @@ from dprime.web.service import ExplorerService
 from dprime.web.tables import KEPT, LEAST, at_positions
 
 FEW = {
-    **KEPT, "noise_multiplier": (0.5, 1.1, 4.0), "sample_rate": (1e-4, 0.004, 1.0),
+    **KEPT, "noise_multiplier": (0.5, 1.1, 4.0), "sample_rate": (1e-5, 0.004, 1.0),
     "steps": (1, 1000, 14_000), "group_size": (1, 2), "belief_level": (0.6, 0.9, 0.99),
 }  # fmt: skip
 USUAL = {name: str(slider.default) for name, slider in at_positions(FEW).items()}

@@ -180,6 +180,7 @@ class Setting {
   /** A metric; precision and belief follow from FPR(t) / t and the prior. */
   metric(name) {
     const { column, prior } = this.reading(name);
+    if (this.number(0) === Infinity) return this.book.metrics[name].rises ? Infinity : 0; // not certified
     const number = this.number(column);
     return prior === null ? number : prior / (prior + (1 - prior) * number);
   }
@@ -310,7 +311,8 @@ function filled(template, values, round = up) {
   return template
     .replace(/\{(\w+):?([%\w]*)\}/g, (_, name, form) => {
       const value = values[name];
-      return typeof value === "number" && name === "x" ? FORMS[form](value, round) : String(value);
+      if (name === "x") return FORMS[form](value, round);
+      return typeof value === "number" ? significant(value, 6) : value;
     })
     .replace(/(?<![\d,.])1 (step|epoch)s\b/, "1 $1");
 }
@@ -418,7 +420,7 @@ function risk(setting, over) {
   const { book } = setting;
   const drawing = book.charts[`risk-${over.replaceAll("_", "-")}`];
   const { positions } = book.options.parameters[over];
-  const line = positions.map((value, index) => [value, setting.with(over, index).metric("advantage")]);
+  const line = positions.map((value, index) => [value, Math.min(1, setting.with(over, index).metric("advantage"))]);
   const own = setting.value(over);
   const most = setting.metric("advantage");
   const values = { [over]: setting.shown(over), most: share(most), adjacency: setting.adjacency };
