@@ -126,6 +126,10 @@ BEGINNINGS = {
         "x": "--port must be a whole number, 0 or more, but it is 'x': write it in digits",
         "1.5": "--port must be a whole number",
     },
+    "explore --static site": {
+        "--port 1": "--port must be left out",
+        "--workers 0": "--workers must be",
+    },
 }
 CASES = [
     (f"{beginning} {rest}", sentence)

@@ -180,5 +180,5 @@ def test_a_guarantee_is_asked_for_by_its_epsilon_alone():
     for name in ("steps", "epochs", "noise_multiplier", "sampling"):
         with pytest.raises(ValueError, match=f"{name} must be left out where epsilon=2 is all"):
             risk_request({"epsilon": "2", name: "1"})
-    with pytest.raises(ValueError, match="estimates must be left out for a guarantee"):
+    with pytest.raises(ValueError, match="estimates must be asked for DP-SGD"):
         request.estimates()

@@ -195,6 +195,9 @@ ABOUT = Option("about", "TOML file of who decides about the model, and what they
 HOST = Option("host", "Address to listen on; others then need the token", TEXT)
 PORT = Option("port", "Port to listen on; 0 takes a free one", WHOLE, 8765)
 TOKEN = Option("token", "Token to ask visitors for; drawn with --host if not given", TEXT)
+STATIC = Option(
+    "static", "Write the page into this folder, for any web server, instead of serving it", FOLDER
+)
 FAIL_ON = Option(
     "fail_on",
     "Weakest outcome that ends with exit code 1",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from dprime import validate
 from dprime.curve import INDEX_FLOOR, Kind, TradeOffMetrics
-from dprime.text import percent_up, round_up
+from dprime.text import percent_up
 
 MEANINGLESS_EPSILON, MEANINGLESS_DELTA = 20.0, 0.5  # above, a guarantee is meaningless
 At = Mapping[str, float]  # the values of a metric's conditions
@@ -78,8 +78,7 @@ def _belief_exceeds(value: float, kind: Kind, _: At) -> str:
     return nobody + " ends up more than {belief_level:%} sure."
 
 
-def _differential_privacy(epsilon: float, delta: float, kind: Kind) -> str:
-    pair = f"({round_up(epsilon)}, {round_up(delta)})"
+def _differential_privacy(pair: str, epsilon: float, delta: float, kind: Kind) -> str:
     if kind == "estimate":
         return f"By this estimate (ε, δ) is about {pair}, which is no guarantee."
     if math.isinf(epsilon):
@@ -201,7 +200,7 @@ _ENTRIES = (
     Metric(
         "epsilon",
         "ε at δ {delta}",
-        lambda value, kind, at: _differential_privacy(value, at["delta"], kind),
+        lambda value, kind, at: _differential_privacy("({x}, {delta})", value, at["delta"], kind),
         {"delta": 1e-5},
         read=_epsilon,
         example=3.0,
@@ -217,7 +216,9 @@ _ENTRIES = (
     Metric(
         "delta",
         "δ at ε {epsilon_level}",
-        lambda value, kind, at: _differential_privacy(at["epsilon_level"], value, kind),
+        lambda value, kind, at: _differential_privacy(
+            "({epsilon_level}, {x})", at["epsilon_level"], value, kind
+        ),
         {"epsilon_level": 1.0},
         share=False,
     ),

@@ -120,7 +120,7 @@ class Answers:
         self._pool: Executor = _Here()
         if processes:
             spawn = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(processes, spawn, initializer=_stand_back)
+            self._pool = ProcessPoolExecutor(processes, spawn, initializer=stand_back)
         self._known: dict[tuple[object, object], Future[Any]] = {}
         self._ahead: list[Future[Any]] = []
 
@@ -185,7 +185,7 @@ class _Here(Executor):
         return future
 
 
-def _stand_back() -> None:
+def stand_back() -> None:
     """In a new process: yield to the server, leave Ctrl-C to it, and never outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):

@@ -1,5 +1,7 @@
 // Questions to the server: one at a time for each setting, answers remembered.
 
+import { request } from "./source.js";
+
 const REMEMBERED = 600; // answers
 const PATIENCE = 150; // ms
 const answers = new Map();
@@ -67,7 +69,7 @@ export async function fetched(address, signal = undefined, sent = undefined) {
   let response, body;
   const method = sent === undefined ? "GET" : "POST";
   try {
-    response = await fetch(address, { method, body: sent, signal, headers: { Accept: "application/json" } });
+    response = await request(address, { method, body: sent, signal, headers: { Accept: "application/json" } });
     body = await response.text();
   } catch (error) {
     if (signal?.aborted) throw new Overtaken();

@@ -34,7 +34,7 @@ function specification(key) {
 
 /** The rows of one setting's chart, or of two with their labels before the names of series. */
 function rowsOf(parts, drawn) {
-  if (parts.length === 1) return parts[0].chart.rows;
+  if (parts.length === 1) return parts[0].chart.rows.map((row) => ({ ...row })); // Vega marks each row
   const labelled = ({ label, chart }) =>
     chart.rows.map((row) => ({
       ...row,

@@ -88,7 +88,7 @@ export function writeAddress(state) {
   }
   if (state.scale !== "linear") query.set("scale", state.scale);
   if (state.view !== "explore") query.set("view", state.view);
-  return `/?${query}`;
+  return `?${query}`;
 }
 
 /** What the server is told of setting "a" or "b". */
