@@ -153,17 +153,21 @@ class Reading:
         """What a value says to somebody without mathematics; of a lower bound, what it bounds."""
         if kind == "lower bound":
             return f"This attacker reaches {self.phrase} of at least {round_down(value)}."
+        number = Ceiling(value) if self.metric.rises else Floor(value)
+        return self._filled(self.template(value, kind), x=number, blind=Given(self.blind))
+
+    def template(self, value: float, kind: Kind = "certified") -> str:
+        """The sentence for a value, without its numbers."""
         say, rises = self.metric.say, self.metric.rises
         template = say if isinstance(say, str) else say(value, kind, self.conditions)
         most = "about" if kind != "certified" else "at most" if rises else "at least"
-        number = Ceiling(value) if rises else Floor(value)
-        nothing = f"{number}" == ("1" if rises else "0") and self.metric.share
+        number = f"{Ceiling(value) if rises else Floor(value)}"
+        nothing = number == ("1" if rises else "0") and self.metric.share
         if nothing and kind == "certified" and "{most}" in template.lower():
             rest = template[1:].replace("Most}", "most}")
             template = f"This rules nothing out: {template[0].lower()}{rest}"
             most = "up to" if rises else most
-        words = {"most": most, "Most": most.capitalize()}
-        return self._filled(template, x=number, blind=Given(self.blind), **words)
+        return template.replace("{most}", most).replace("{Most}", most.capitalize())
 
     def _filled(self, template: str, **also: object) -> str:
         values = {name: Given(value) for name, value in self.conditions.items()}

@@ -32,7 +32,10 @@ from dprime.web.tables import KEPT, RATIOS, Kept, Sliders, Track
 ANSWERS, SOURCE = "tables.js", "source.js"
 """The module that answers from tables, and the name by which the page imports what answers."""
 
-EDGES = (0.0, 2.0 ** (tables.LEAST - 1), math.nextafter(0.5, 1), 1.0, math.nextafter(20, 21))
+EDGES = (
+    *(0.0, 2.0 ** (tables.LEAST - 1), math.nextafter(0.5, 1), 0.9999 + 1e-12),
+    *(math.nextafter(1.0, 2), math.nextafter(20, 21)),
+)
 """Values from which a metric may have another sentence, beside that of no limit."""
 
 USUAL, CURVE, FPR, DELTA = DPSGD(1.25, 0.0317, 1470), TradeOff.gaussian(1.0), 0.0217, 0.00123
@@ -140,10 +143,8 @@ def _metrics(sliders: Sliders) -> dict[str, Any]:
 
 def _sentence(reading: Reading, edge: float | None) -> str:
     """What a reading says of this value and those up to the next edge."""
-    say, most = reading.metric.say, "at most" if reading.metric.rises else "at least"
-    value = math.inf if edge is None else edge
-    template = say if isinstance(say, str) else say(value, "certified", reading.conditions)
-    return reading._filled(template, x=_X(), blind=text.Given(reading.blind), most=most)
+    template = reading.template(math.inf if edge is None else edge)
+    return reading._filled(template, x=_X(), blind=text.Given(reading.blind))
 
 
 def _words(adjacency: str, size: int) -> dict[str, Any]:
