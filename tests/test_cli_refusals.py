@@ -125,6 +125,7 @@ BEGINNINGS = {
     "explore --port": {
         "x": "--port must be a whole number, 0 or more, but it is 'x': write it in digits",
         "1.5": "--port must be a whole number",
+        "8.000": "write it in digits, without a point",
     },
     "explore --static site": {
         "--port 1": "--port must be left out",

@@ -26,9 +26,15 @@ Texts = Mapping[str, str]
 
 
 def whole(name: str, text: str) -> int:
-    """A whole number to its last digit, which a seed needs; 1e3 counts as 1000."""
+    """A whole number to its last digit, which a seed needs; 1e3 counts as 1000.
+
+    A point is refused: 2.000 is two in one country and two thousand in another.
+    """
     if text.isascii() and text.isdecimal():
         return int(text)
+    if "." in text:
+        remedy = "write it in digits, without a point"
+        raise validate.invalid_value(name, text, "a whole number, 0 or more", remedy)
     try:
         value = validate.parse(name, text)
     except validate.InputError:

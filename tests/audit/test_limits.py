@@ -64,6 +64,15 @@ def test_nothing_is_kept_by_a_claim_that_does_not_hold():
     assert outcome("objected-above", advantage=0.999) == "open"
 
 
+def test_nothing_is_kept_by_a_claim_of_less_than_is_certified():
+    facts = record_of(run("stands"))
+    epsilon = facts.claim.curve.epsilon(facts.config.delta)
+    limits = limits_of({"advantage": 0.999})
+    for proved, said in ((epsilon, "kept"), (1.01 * epsilon, "open"), (None, "kept")):
+        other = dataclasses.replace(facts, proved=proved)
+        assert [each.outcome for each in risks(other, limits) if each.outcome] == [said]
+
+
 def test_what_a_claim_does_not_allow_may_be_exceeded_all_the_same():
     assert outcome("broken", advantage=0.1) == "exceeded"
 

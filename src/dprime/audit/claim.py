@@ -17,6 +17,7 @@ from dprime.metrics import MetricValue, Reading
 from dprime.registry import METRICS
 from dprime.text import round_up, told
 
+ROUNDING = 1e-6  # two ways to the same ε differ by less, relatively
 SAME = {"rel_tol": 1e-6, "abs_tol": 1e-12}  # two computations of one curve differ by less
 
 
@@ -107,6 +108,11 @@ def certified_epsilon(training: DPSGD | None, adjacency: str | None, delta: floa
         return training.curve(adjacency).epsilon(delta)
     except validate.InputError:  # too little noise, or too many steps, for any certificate
         return None
+
+
+def understates(claimed: float, proved: float | None) -> bool:
+    """Whether a claim is of a smaller ε than the accountant certifies, by more than rounding."""
+    return proved is not None and proved > claimed * (1 + ROUNDING)
 
 
 def beside_claim(proved: float, claimed: float, delta: float) -> str:

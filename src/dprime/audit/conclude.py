@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dprime import validate
 from dprime.attack import Adversary, AttackTarget
-from dprime.audit.claim import beside_claim, certified_epsilon
+from dprime.audit.claim import beside_claim, certified_epsilon, understates
 from dprime.audit.config import AuditConfig
 from dprime.audit.estimators import FOR_TRIALS, Estimator
 from dprime.audit.estimators.base import LowerBound
@@ -36,7 +36,6 @@ SHOWN = ("epsilon", "advantage", "tpr", "precision", "d_prime")  # the metrics o
 KEPT = (*OF_NOISE, "learning_rate", "clip_norm", "sensitivity", "expected_batch_size")
 """The entries of the engine's recipe that a record keeps."""
 
-ROUNDING = 1e-6  # two ways to the same ε differ by less, relatively
 WRONG_WAY = -4.0  # standard errors that an area under the ROC curve may lie below ½
 
 
@@ -161,7 +160,7 @@ def _sentence(
 def _not_certified(config: AuditConfig, proved: float | None) -> list[str]:
     """The caveat that the accountant certifies a larger ε than is claimed, where it does."""
     claimed = config.curve.epsilon(config.delta) if config.delta else math.inf
-    if proved is None or proved <= claimed * (1 + ROUNDING):
+    if proved is None or not understates(claimed, proved):
         return []
     return [beside_claim(proved, claimed, config.delta)]
 

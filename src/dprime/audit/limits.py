@@ -75,7 +75,8 @@ def _risk(
     numbers = Measured.of(reading, reached if counts else math.inf, allowed)
     if limit is None:
         return Risk(numbers, counts)
-    holds = record.label is None and not record.refuted and not record.crosses
+    broken = record.refuted or record.crosses or record.understated
+    holds = record.label is None and not broken
     outcome: Outcome = "kept" if holds and limit.keeps(allowed) else "open"
     exceeded = counts and not limit.keeps(reached)
     return Risk(numbers, counts, limit.value, "exceeded" if exceeded else outcome)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dprime import validate
 from dprime._lazy import load
-from dprime.audit.claim import Claim, replace_curve
+from dprime.audit.claim import Claim, replace_curve, understates
 from dprime.audit.config import AuditConfig, words_of
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.verdict import Verdict
@@ -183,6 +183,12 @@ class AuditRecord:
         return self.verdict.refuted
 
     @property
+    def understated(self) -> bool:
+        """Whether the claim is of a smaller ε than the accountant certifies for this training."""
+        delta = self.config.delta
+        return bool(delta) and understates(self.claim.curve.epsilon(delta), self.proved)
+
+    @property
     def method(self) -> LowerBound:
         return self.bounds[0]
 
@@ -196,7 +202,8 @@ class AuditRecord:
         first = self.rows[0]
         if self.config.criterion != "curve":
             return first
-        return Measured("curve", CURVE_TITLE, {}, first.reached, first.allowed)
+        at = self.verdict.metric.conditions
+        return Measured("curve", CURVE_TITLE, at, first.reached, first.allowed)
 
     @property
     def decided_at(self) -> float | None:
