@@ -136,7 +136,8 @@ def _check_name(name: str, path: Path, endings: Sequence[str], *, force: bool) -
     _check_ending(name, path, endings)
     if path.exists() and not force and not _ours(path):
         wanted = "a new file or one that dprime report has written"
-        raise validate.invalid_value(name, str(path), wanted, "give another name, or --force")
+        remedy = "give another name, or --force; a PDF or PNG does not tell who wrote it"
+        raise validate.invalid_value(name, str(path), wanted, remedy)
 
 
 def _ours(path: Path) -> bool:

@@ -38,7 +38,7 @@ function showRuns(runs) {
   const holder = get("runs-table");
   if (!runs.length) {
     holder.replaceChildren(
-      make("p", {}, "No runs yet. Begin one with ", make("code", {}, "dprime audit --run first.run"), "."),
+      make("p", {}, "No runs yet. Begin one with ", make("code", {}, "dprime audit --epsilon 4 --max-records 100"), "."),
     );
     return;
   }
