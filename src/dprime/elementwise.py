@@ -13,6 +13,9 @@ from dprime.privacy_loss import Array
 
 P = ParamSpec("P")
 
+PLAIN = frozenset((float, int, str, type(None)))
+"""Types of single values; to ask NumPy takes longer than some readings."""
+
 
 class ReadingMethod(Protocol[P]):
     """A reading, as a method or of one curve: of numbers a number, of arrays an array."""
@@ -29,7 +32,8 @@ def elementwise(method: Callable[Concatenate[Any, P], float]) -> ReadingMethod[P
 
     @wraps(method)
     def read(curve: object, *given: Any, **named: Any) -> Any:
-        if any(np.ndim(each) for each in (*given, *named.values())):
+        every = (*given, *named.values())
+        if not PLAIN.issuperset(map(type, every)) and any(map(np.ndim, every)):
             return np.vectorize(partial(method, curve), otypes=[float])(*given, **named)
         return method(curve, *given, **named)
 
