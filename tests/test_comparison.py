@@ -90,3 +90,14 @@ test_what_cannot_be_compared_is_refused = refuses(
         "fqr be left out": lambda: compare({"a": TradeOff.gaussian(1.0)}, fqr=0.1),
     }
 )
+
+
+def test_curves_of_which_the_adjacency_is_not_known_say_so():
+    training = dprime.DPSGD(1.0, 0.01, 100)
+    mixed = str(dprime.compare({"a": training, "b": training.curve("replace")}))
+    assert (
+        "only where all curves are for the same one. The mechanisms are read for add-remove."
+        in (" ".join(mixed.split()))
+    )
+    assert "same one" not in str(dprime.compare({"a": training, "b": training}))
+    assert "same one" not in str(dprime.compare({"a": training.curve()}))

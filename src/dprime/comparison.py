@@ -13,6 +13,11 @@ from dprime.mechanisms import Composition, Mechanism
 from dprime.metrics import OBSERVED, Reading, profile, risk_profile
 from dprime.table import Table
 
+AS_GIVEN = (
+    "A curve does not tell its adjacency: these numbers can be compared only where all curves are "
+    "for the same one."
+)
+
 COLUMNS = ("name", "title", "value", "kind", "sentence")
 
 
@@ -62,6 +67,8 @@ def compare(
     head = ("What", *(f"{name}, {text.SIDES[curve.kind]}" for name, curve in taken.items()))
     known = adjacency if len(run) == len(taken) else None
     notes = dict.fromkeys(_note(curve, known) for curve in taken.values())
+    if known is None and len(taken) > 1:
+        notes[AS_GIVEN + (f" The mechanisms are read for {adjacency}." if run else "")] = None
     plot = partial(load("show.notebook", "chart_of"), taken)
     return Table(tuple(rows), head, tuple(cells), "\n".join(notes), plot)
 
