@@ -13,7 +13,7 @@ NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def read_bytes(path: Path, most: int, remedy: str) -> bytes:
-    """The contents of a file of at most so many bytes; a device or a pipe is refused."""
+    """Read a whole file of at most `most` bytes; a device or a pipe is refused."""
     content = first_bytes(path, most + 1, remedy)
     if len(content) > most:
         wanted = f"a file of at most {most:,} bytes"
@@ -22,7 +22,7 @@ def read_bytes(path: Path, most: int, remedy: str) -> bytes:
 
 
 def first_bytes(path: Path, count: int, remedy: str) -> bytes:
-    """The first bytes of a file; a device or a pipe is refused."""
+    """Read the first bytes of a file; a device or a pipe is refused."""
     if path.is_dir():
         raise validate.invalid_input(str(path), "a folder", "a file", remedy)
     try:

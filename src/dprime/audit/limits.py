@@ -26,7 +26,7 @@ LIMITS = (
 
 
 @dataclass(frozen=True)
-class Risk:
+class JudgedMetric:
     """A metric with the limit of those who decide and its outcome; None where they gave none.
 
     It is not `measured` where there is no lower bound that counts.
@@ -54,7 +54,7 @@ def limits_of(given: Mapping[str, Any]) -> tuple[Target, ...]:
     return tuple(Target(certifiable(name, read[name]), given[name]) for name in at)
 
 
-def risks(record: AuditRecord, limits: Sequence[Target] = ()) -> tuple[Risk, ...]:
+def risks(record: AuditRecord, limits: Sequence[Target] = ()) -> tuple[JudgedMetric, ...]:
     """Every metric that has a limit, and what was measured of others that may have one."""
     wanted = {limit.reading: limit for limit in limits}
     limited = {reading.name for reading in wanted}
@@ -68,18 +68,18 @@ def risks(record: AuditRecord, limits: Sequence[Target] = ()) -> tuple[Risk, ...
 
 def _risk(
     record: AuditRecord, reading: Reading, row: Measured | None, limit: Target | None
-) -> Risk:
+) -> JudgedMetric:
     counts = row is not None and (row is not record.rows[0] or record.method.decides)
     reached = math.inf if row is None or row.reached is None else row.reached
     allowed = _allowed(record, reading, row)
     numbers = Measured.of(reading, reached if counts else math.inf, allowed)
     if limit is None:
-        return Risk(numbers, counts)
+        return JudgedMetric(numbers, counts)
     broken = record.refuted or record.crosses or record.understated
     holds = record.label is None and not broken
     outcome: Outcome = "kept" if holds and limit.keeps(allowed) else "open"
     exceeded = counts and not limit.keeps(reached)
-    return Risk(numbers, counts, limit.value, "exceeded" if exceeded else outcome)
+    return JudgedMetric(numbers, counts, limit.value, "exceeded" if exceeded else outcome)
 
 
 def _allowed(record: AuditRecord, reading: Reading, row: Measured | None) -> float:

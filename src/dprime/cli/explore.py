@@ -39,7 +39,7 @@ def explore(
 
     place = place_for(given.get("host"), port, given.get("token"))
     if folder == FOLDER:
-        with contextlib.suppress(OSError):  # what is in the way is said where it is opened
+        with contextlib.suppress(OSError):  # the file that is in the way is named when it is opened
             folder.mkdir(exist_ok=True)
     there = checked_folder(folder)
     with listening(place) as listener:

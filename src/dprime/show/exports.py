@@ -45,7 +45,7 @@ Subject = AuditRecord | Mechanism | Watched
 
 
 class _Told(NamedTuple):
-    """What is said of a training; `void` is why its numbers protect nobody."""
+    """The facts that an export states; `void` is why its numbers protect nobody."""
 
     described: str
     adjacency: str

@@ -13,7 +13,7 @@ from textwrap import shorten
 from typing import Any
 
 from dprime import text
-from dprime.audit.limits import Risk
+from dprime.audit.limits import JudgedMetric
 from dprime.audit.record import EXCEEDED, AuditRecord, Group, Measured
 from dprime.audit.verdict import twice_as_strong
 from dprime.mechanisms import DPSGD
@@ -170,7 +170,7 @@ def not_said(record: AuditRecord) -> list[str]:
     return [first, *SENTENCES["not_said"]["always"]]
 
 
-def answer(record: AuditRecord, found: Sequence[Risk]) -> str:
+def answer(record: AuditRecord, found: Sequence[JudgedMetric]) -> str:
     """Whether what those who decide accept is kept, or what they have to state first."""
     why = "void" if unreliable(record) else "above" if record.crosses else "more"
     told = {"share": _share(record), "why": say(f"acceptable.open_{why}")}
@@ -223,7 +223,7 @@ def deciding_plainly(record: AuditRecord) -> str:
     return told if record.method.decides else say("plainly.not_counted", told=told)
 
 
-def risk(found: Risk) -> str:
+def risk(found: JudgedMetric) -> str:
     """A risk in a sentence for laymen: what was reached and is allowed, or only what is allowed."""
     numbers = found.numbers
     if found.measured:

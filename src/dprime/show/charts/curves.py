@@ -32,10 +32,10 @@ ROUNDING = 1e-9
 """Relative error of two curves that are computed in different ways."""
 
 MOST_VERTICES = 100
-"""A polygon with at most so many vertices is drawn by them; others are drawn by many points."""
+"""A polygon with at most this number of vertices is drawn by them; others, by many points."""
 
 ENLARGED = 5.0
-"""The lower left corner is drawn up to so many times the marked rate of false alarms."""
+"""The lower left corner ends at this multiple of the marked rate of false alarms."""
 
 STEEP, LABELLED = 0.1, 0.3
 """Where the widest gap is so far left, its words stand at this share of its height."""

@@ -230,12 +230,13 @@ def scores(in_scores: ArrayLike, out_scores: ArrayLike) -> Chart:
         "scores",
         f"In {wording.percent(auc(worlds[0], worlds[1]))} of all pairs of trials the one with the "
         "record has the higher score; guessing has 50 %.",
-        "Histogram. Across: the distinguisher's score, higher speaks for the record. "
+        "Histogram. Across: the distinguisher's score, higher where the record seems to be used. "
         f"{_told(worlds, '{:.3g}'.format)} The outermost bins hold what lies beyond them."
         f"{_left_out(left_out, 'score')}",
-        Axis("score", "score (higher speaks for the record)", domain=(float(low), float(high))), y,
+        Axis("score", "score (higher: the record seems used)", domain=(float(low), float(high))),
+        y,
         histograms,
-    )  # fmt: skip
+    )
 
 
 # Sensitivity and the ladder -----------------------------------------------------------------------
