@@ -122,13 +122,15 @@ def test_a_text_that_is_too_long(path, monkeypatch):
         Run.open(path, verify=False)
 
 
+@pytest.mark.parametrize("code", ["pwned:net", "pwned: net", "pwned:net(", "pwned:a:b", "pwned:"])
 @pytest.mark.parametrize("name", ["model", "trainer"])
-def test_code_that_the_file_names_is_not_run(path, name, tmp_path, monkeypatch):
+def test_code_that_the_file_names_is_not_run(path, name, code, tmp_path, monkeypatch):
     (tmp_path / "pwned.py").write_text("import pathlib\npathlib.Path('pwned').touch()\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    with_text(path, "config", json.dumps({"seed": 7, name: "pwned:net"}))
-    with pytest.raises(InputError, match="imports and calls 'pwned:net'"):
+    with_text(path, "config", json.dumps({"seed": 7, name: code}))
+    with_text(path, "request", json.dumps({name: "linear"}))  # which hides nothing
+    with pytest.raises(InputError, match="imports and calls 'pwned:"):
         resume(path)
     assert not (tmp_path / "pwned").exists()
 

@@ -45,7 +45,8 @@ def resume(
     with Run.open_to_go_on(run) as opened:
         kind, request, state = opened.kind, opened.request, opened.state()
         allowed = "allow_code" in given
-        opened.check_code(allowed=allowed)
+        if kind != "audit":  # it refuses objects first, whose descriptions may look like code
+            opened.check_code(allowed=allowed)
     done = f"{state.done} of {state.blocks} blocks are done"
     todo = "nothing is left to play" if state.complete else "going on"
     command.starting(f"{run}: {done}, {todo}", given)

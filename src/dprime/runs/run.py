@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import re
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -43,7 +42,6 @@ MOST_BLOCKS = 1_000_000
 NAMES_CODE = ("model", "trainer")
 """What of a configuration may name a function of the user's own."""
 
-CODE = re.compile(r"[^\s:(]+:[^\s:(]+")
 
 PathLike = str | os.PathLike[str]
 Values = Mapping[str, Any]
@@ -190,9 +188,11 @@ class Run:
     @property
     def code(self) -> list[str]:
         """The Python code that resuming the run imports and calls, as "module:function"."""
-        named = {**self.config, **(self.request or {})}
-        texts = [str(named.get(name)) for name in NAMES_CODE]
-        return [text for text in texts if CODE.fullmatch(text)]
+        given = [
+            each.get(name) for each in (self.config, self.request or {}) for name in NAMES_CODE
+        ]
+        named = [each for each in given if isinstance(each, str) and ":" in each]
+        return list(dict.fromkeys(named))
 
     @property
     def result(self) -> dict[str, Any] | None:
