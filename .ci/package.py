@@ -28,10 +28,14 @@ DIST, CONSTRAINTS = ROOT / "dist", ROOT / "constraints.txt"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 PROBE = """\
+import numpy
+
 import dprime
 
 mechanism = dprime.DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000)
 reveal_type(mechanism.curve().advantage())
+mechanism.curve().tpr([0.01, 0.1]).mean()
+mechanism.curve().tpr(fpr=numpy.linspace(0, 1)).mean()
 mechanism.curve().epsilon(delta="small")
 """
 """What a type checker must see, the mistake of the last line too."""
@@ -197,7 +201,7 @@ def check_types(python: str, folder: Path) -> None:
     mypy = (sys.executable, "-m", "mypy", "--strict", "--cache-dir", folder / "cache")
     told = run(*mypy, "--python-executable", python, "probe.py", cwd=folder, code=1)
     expect('Revealed type is "float"' in told.replace("builtins.", ""), told)
-    expect('"epsilon" of "TradeOffMetrics" has incompatible type "str"' in told, told)
+    expect('Argument "delta" to' in told and 'incompatible type "str"' in told, told)
     expect("Found 1 error " in told, told)
 
 

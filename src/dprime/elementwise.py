@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, cast, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, cast, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dprime.privacy_loss import Array
 
@@ -17,6 +16,16 @@ PLAIN = frozenset((float, int, str, type(None)))
 """Types of single values; to ask NumPy takes longer than some readings."""
 
 
+class HasArray(Protocol):
+    """What NumPy turns into an array: a NumPy array, a column of pandas or of polars."""
+
+    def __array__(self) -> np.ndarray[Any, Any]: ...
+
+
+Numbers: TypeAlias = float | Sequence[float] | Sequence[Sequence[float]] | HasArray
+"""What a reading takes for an array; NumPy's `ArrayLike` has strings among them."""
+
+
 class ReadingMethod(Protocol[P]):
     """A reading, as a method or of one curve: of numbers a number, of arrays an array."""
 
@@ -24,7 +33,7 @@ class ReadingMethod(Protocol[P]):
     @overload
     def __call__(self, *given: P.args, **named: P.kwargs) -> float: ...
     @overload
-    def __call__(self, *given: ArrayLike, **named: ArrayLike) -> Array: ...
+    def __call__(self, *given: Numbers, **named: Numbers) -> Array: ...
 
 
 def elementwise(method: Callable[Concatenate[Any, P], float]) -> ReadingMethod[P]:
