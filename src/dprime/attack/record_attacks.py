@@ -31,6 +31,7 @@ from dprime.attack.game import Attack, Probes
 from dprime.attack.scorers import FinalLoss, Likelihood, RecordProjection
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.parameters import parameter
+from dprime.roc import wins
 from dprime.train import Adam, TrainingConfig, TrainingData, evaluate
 from dprime.train.data import joined
 
@@ -178,9 +179,8 @@ def gap(first: Numbers, second: Numbers, diverged_score: float = -np.inf) -> flo
     """
     scores = np.concatenate([first, second])
     scores = np.where(np.isnan(scores), diverged_score, scores)
-    ranks = scipy.stats.rankdata(scores)[: len(first)]
     pairs = len(first) * len(second)
-    area = (ranks.sum() - len(first) * (len(first) + 1) / 2) / pairs
+    area = wins(scores[: len(first)], scores[len(first) :]).sum() / pairs
     return float(np.sqrt(2) * scipy.special.ndtri(np.clip(area, 0.5 / pairs, 1 - 0.5 / pairs)))
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from dprime import validate
@@ -25,6 +24,7 @@ from dprime.audit.words import OF_NOISE
 from dprime.curve import TradeOffMetrics
 from dprime.metrics import Reading, risk_profile
 from dprime.plain import to_json
+from dprime.roc import auc
 from dprime.runs.arrays import Arrays
 from dprime.runs.run import Run
 from dprime.runs.states import incident_summary
@@ -170,8 +170,7 @@ def _wrong_way(inside: Floats, outside: Floats) -> list[str]:
     first, second = len(inside), len(outside)
     if not first or not second:
         return []
-    ranks = scipy.stats.rankdata(np.concatenate([inside, outside]))
-    area = float((ranks[:first].sum() - first * (first + 1) / 2) / (first * second))
+    area = auc(inside, outside)
     error = math.sqrt((first + second + 1) / (12 * first * second))
     if (area - 0.5) / error > WRONG_WAY:
         return []

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from dprime import validate
 from dprime.privacy_loss import Array
+from dprime.roc import wins
 
 
 class Separation(NamedTuple):
@@ -41,7 +42,7 @@ def separation(in_scores: ArrayLike, out_scores: ArrayLike, confidence: float = 
     validate.inner_probability("confidence", confidence, example=0.95)
     inside, outside = finite_scores("in_scores", in_scores), finite_scores("out_scores", out_scores)
     n, m = len(inside), len(outside)
-    beaten, beats = _placements(inside, outside)
+    beaten, beats = wins(inside, outside) / m, 1 - wins(outside, inside) / n
     share, tail = float(beaten.mean()), (1 - confidence) / 2
     pairs = min(n, m)
     half = 1 / (2 * n * m)  # half a pair of trials
@@ -53,18 +54,9 @@ def separation(in_scores: ArrayLike, out_scores: ArrayLike, confidence: float = 
         low, high = _distance(half), _distance(1 - edge)
         return Separation(min(low, value), value, max(high, value))
     variance = beaten.var(ddof=1) / n + beats.var(ddof=1) / m  # DeLong et al. 1988
-    slope = math.sqrt(2) / float(scipy.stats.norm.pdf(scipy.special.ndtri(share)))
+    slope = 2 * math.sqrt(math.pi) * math.exp(float(scipy.special.ndtri(share)) ** 2 / 2)
     width = -float(scipy.special.ndtri(tail)) * slope * math.sqrt(variance)
     return Separation(value - width, value, value + width)
-
-
-def auc(inside: Array, outside: Array) -> float:
-    """The area under the ROC curve.
-
-    >>> auc(np.array([1.0, 2.0]), np.array([0.0, 2.0]))
-    0.625
-    """
-    return float(_placements(inside, outside)[0].mean())  # Mann and Whitney 1947
 
 
 def finite_scores(name: str, scores: ArrayLike) -> Array:
@@ -78,15 +70,6 @@ def finite_scores(name: str, scores: ArrayLike) -> Array:
         remedy = "give one finite score at least"
         raise validate.invalid_input(name, "without a finite score", "a list of scores", remedy)
     return kept
-
-
-def _placements(inside: Array, outside: Array) -> tuple[Array, Array]:
-    """For each trial with the record the share of the others below it, and the other way round."""
-    both = scipy.stats.rankdata(np.concatenate([inside, outside]))
-    n, m = len(inside), len(outside)
-    beaten = (both[:n] - scipy.stats.rankdata(inside)) / m
-    beats = 1 - (both[n:] - scipy.stats.rankdata(outside)) / n
-    return beaten, beats
 
 
 def _distance(area: float) -> float:

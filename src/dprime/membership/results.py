@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dprime import validate
 from dprime.data import arrays
 from dprime.membership.confidence import Interval, over_repetitions
 from dprime.membership.signals import Bools, Floats
+from dprime.roc import auc
 
 QUANTILES = 40  # top i · 2.5 % of the scores, i = 1 to 40: Thudi et al. 2024, section 4.2
 LEAST_FLAGGED = 10  # a threshold is chosen among those that accept at least this many records
@@ -57,10 +57,7 @@ def roc(scores: ArrayLike, members: ArrayLike) -> Roc:
     accepted = np.cumsum(truth[order])[last]
     tpr = np.append(0.0, accepted / inside)
     fpr = np.append(0.0, (last + 1 - accepted) / outside)
-    # the mean share of others below a member, by mid-ranks
-    below = scipy.stats.rankdata(ranked)[truth] - scipy.stats.rankdata(ranked[truth])
-    auc = float((below / outside).mean())
-    return Roc(tuple(fpr.tolist()), tuple(tpr.tolist()), auc)
+    return Roc(tuple(fpr.tolist()), tuple(tpr.tolist()), auc(ranked[truth], ranked[~truth]))
 
 
 def mean_tpr(

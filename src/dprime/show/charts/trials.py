@@ -12,8 +12,9 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dprime import validate
-from dprime.audit.separation import auc, finite_scores
+from dprime.audit.separation import finite_scores
 from dprime.mechanisms import ADJACENCIES
+from dprime.roc import auc
 from dprime.show import theme, wording
 from dprime.show.chart import Chart
 from dprime.show.series import Axis, Series
