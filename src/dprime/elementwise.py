@@ -41,9 +41,9 @@ def elementwise(method: Callable[Concatenate[Any, P], float]) -> ReadingMethod[P
 
     @wraps(method)
     def read(curve: object, *given: Any, **named: Any) -> Any:
-        every = (*given, *named.values())
-        if not PLAIN.issuperset(map(type, every)) and any(map(np.ndim, every)):
-            return np.vectorize(partial(method, curve), otypes=[float])(*given, **named)
+        for value in (*given, *named.values()) if named else given:
+            if type(value) not in PLAIN and np.ndim(value):
+                return np.vectorize(partial(method, curve), otypes=[float])(*given, **named)
         return method(curve, *given, **named)
 
     return cast(ReadingMethod[P], read)
