@@ -66,6 +66,29 @@ def test_writes_that_pytorch_does_not_count_are_found_in_time():
     assert found.count("weights") == 2
 
 
+def test_weights_that_are_written_and_put_back_are_as_the_latest_step_left_them():
+    net, contents = watched()
+    with torch.no_grad():
+        for _ in range(OFTEN + 1):  # the norms of the next step are not due
+            net[0].weight.add_(1.0)
+            contents.settle()
+        left = net[0].weight.clone()
+        net[0].weight.zero_()
+        net[0].weight.copy_(left)
+    assert not contents.due
+    assert contents.changed()[0] == ""
+
+
+def test_a_buffer_that_goes_to_another_module():
+    net = nn.Sequential(nn.Identity(), nn.Identity())
+    net[1].register_buffer("kept", torch.ones(2))
+    contents = Contents([net], list)
+    contents.begin()
+    net[0].register_buffer("kept", net[1].kept)
+    del net[1].kept
+    assert contents.changed()[0] == "buffers"
+
+
 def test_modules_that_come_and_go():
     net, contents = watched()
     net.append(nn.ReLU())
