@@ -29,8 +29,7 @@ from dprime.train import EngineContext, Observer, Step, TrainingData
 from dprime.train.compute import HERE
 from dprime.train.data import check_record
 
-Values = tuple[float, ...]
-"""A number for each column of the attribute."""
+Values = tuple[float, ...]  # a number for each column of the attribute
 
 MOMENTS = 8  # steps of its own training at which it looks for the record that shows most
 AT_ONCE = 256  # records whose gradients are in memory at the same time

@@ -18,11 +18,8 @@ from dprime.attack.attribute import OneAttribute
 from dprime.data.columns import Column, category, column_places, group_name, one_hot_group
 from dprime.data.dataset import Dataset
 
-MOST_VALUES = 1000
-"""More values than this are refused: the pairs of them would take too long."""
-
-CLOSE = 1e-6
-"""A value is one that occurs where it is this close, relative to the column's largest."""
+MOST_VALUES = 1000  # more values than this are refused: the pairs of them would take too long
+CLOSE = 1e-6  # a value is one that occurs where it is this close, relative to the column's largest
 
 Records = Dataset | NDArray[Any] | Tensor
 

@@ -93,9 +93,10 @@ def _sentences(risk: AttributeRisk) -> list[str]:
     attribute = risk.attribute
     if attribute.prior is None:
         return []
+    likeliest = attribute.labels[attribute.prior.index(max(attribute.prior))]
     found = [
         f"{attribute.name}: an attacker names the value in about {percent_up(risk.success())} of "
-        f"cases; the best blind guess, {attribute.labels[_likeliest(attribute.prior)]!r}, in "
+        f"cases; the best blind guess, {likeliest!r}, in "
         f"{_percent(risk.baseline_success())}."
     ]
     if attribute.sensitive_value is not None:
@@ -110,7 +111,3 @@ def _sentences(risk: AttributeRisk) -> list[str]:
 
 def _percent(share: float) -> str:
     return f"{given(100 * share)} %"
-
-
-def _likeliest(prior: Sequence[float]) -> int:
-    return max(range(len(prior)), key=prior.__getitem__)

@@ -52,8 +52,7 @@ from dprime.monitor.opacus_training import OpacusTraining
 from dprime.parameters import LEAST_NOISE
 from dprime.privacy_loss import Array
 
-FAR = 10.0
-"""Canaries are this many times as long as the clipping norm before they are clipped."""
+FAR = 10.0  # canaries are this many times as long as the clipping norm before they are clipped
 
 MOST_NUMBERS = 2**24
 """The most numbers of dense canary gradients that are computed at a time (64 MiB)."""

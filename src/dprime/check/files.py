@@ -21,8 +21,7 @@ SCRIPTS = (".py", ".pyw", ".ipynb")
 REMEDY = "give a training script, a notebook, a JSON description or a checkpoint"
 DATABASE = b"SQLite format 3\0"
 
-SAVED_ONLY = ("DP409",)
-"""Codes that only a saved run can show."""
+SAVED_ONLY = ("DP409",)  # codes that only a saved run can show
 
 
 def check(

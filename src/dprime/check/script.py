@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from dprime.check.source import Source
 
-UNKNOWN = object()
-"""The constant of a value that only the running script knows."""
+UNKNOWN = object()  # the constant of a value that only the running script knows
 
 COPIES = (
     "deepcopy",
@@ -71,18 +70,13 @@ class Value(Called):
     constant: object = UNKNOWN
     of: Value | None = None
     """What it is another form of: the model before make_private, the loader of a batch."""
-    training: Occurrence | None = None
-    """The make_private that returned it."""
+    training: Occurrence | None = None  # the make_private that returned it
     loops: tuple[Loop, ...] = ()
     items: list[Value] | None = None
-    either: tuple[Value, ...] = ()
-    """The values that it may be, where that depends on a branch."""
-    assumed: bool = False
-    """Whether only its use tells the role."""
-    node: ast.AST | None = None
-    """The definition of a function."""
-    frame: object = None
-    """Where that stands; the class of an object."""
+    either: tuple[Value, ...] = ()  # the values that it may be, where that depends on a branch
+    assumed: bool = False  # whether only its use tells the role
+    node: ast.AST | None = None  # the definition of a function
+    frame: object = None  # where that stands; the class of an object
 
     @property
     def each(self) -> tuple[Value, ...]:
@@ -143,8 +137,7 @@ class Value(Called):
         return any(each.of is not None and each.of.private for each in self.batches)
 
 
-NOTHING = Value("nothing", constant=None)
-"""Stands for an argument that was not given."""
+NOTHING = Value("nothing", constant=None)  # stands for an argument that was not given
 
 
 def either(values: Iterable[Value]) -> Value:
@@ -162,15 +155,12 @@ class Loop:
 
     place: Place | None
     over: Value
-    kind: str = "loop"
-    """loop, batches, or tuner for a library that calls a function many times."""
+    kind: str = "loop"  # loop, batches, or tuner for a library that calls a function many times
     times: float | None = None
-    tests: int = 0
-    """How many conditions it stands under."""
+    tests: int = 0  # how many conditions it stands under
     target: Value = NOTHING
     loaders: list[Value] = field(default_factory=list)
-    kept: Value | None = None
-    """The list of batches that it runs over."""
+    kept: Value | None = None  # the list of batches that it runs over
 
     @property
     def repeats(self) -> bool:
@@ -191,10 +181,8 @@ class Occurrence(Called):
     result: Value
     loops: tuple[Loop, ...]
     tests: tuple[ast.expr, ...]
-    path: tuple[tuple[int, int], ...]
-    """The branches in which it happens: (branch, arm)."""
-    entry: int
-    """0 for the script itself; else which of the functions that nothing in it calls."""
+    path: tuple[tuple[int, int], ...]  # the branches in which it happens: (branch, arm)
+    entry: int  # 0 for the script itself; else which of the functions that nothing in it calls
     order: int
 
     def excludes(self, other: Occurrence) -> bool:
@@ -240,13 +228,10 @@ class Script:
     source: Source
     events: list[Occurrence]
     libraries: set[str]
-    forward: Callable[[Value], Value]
-    """What `forward` of a network of the script makes of a batch."""
-    returned: list[Value]
-    """What functions return that nothing in the script calls."""
+    forward: Callable[[Value], Value]  # what `forward` of a network of the script makes of a batch
+    returned: list[Value]  # what functions return that nothing in the script calls
     cut_short: bool = False
-    records: int | None = None
-    """The training records, where the user said."""
+    records: int | None = None  # the training records, where the user said
 
     @cached_property
     def _by_name(self) -> dict[str, list[Occurrence]]:

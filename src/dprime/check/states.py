@@ -18,11 +18,8 @@ from dprime.monitor.tails import NoiseEnds, with_tails
 LOOKED_FOR = ("DP101", "DP201", "DP307", "DP408", "DP409", "DP413", "DP501", "DP502", "DP601")
 """What a saved run can show."""
 
-SHOWN = ("advantage", "epsilon")
-"""The metrics that a check shows."""
-
-READABLE = ("DPSGD", "Gaussian")
-"""The other mechanisms that are made again from their description."""
+SHOWN = ("advantage", "epsilon")  # the metrics that a check shows
+READABLE = ("DPSGD", "Gaussian")  # the other mechanisms that are made again from their description
 
 TAILS_UNKNOWN = (
     "The file does not say whether Opacus' secure_mode was on: the tails that PyTorch's own noise "

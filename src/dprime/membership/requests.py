@@ -29,13 +29,11 @@ if TYPE_CHECKING:
     from dprime.membership.inference import InferenceRecord
     from dprime.runs.backends import Backend
 
-MOST_RECORDS = 1000
-"""Records of the pool that are attacked where no number is given."""
+MOST_RECORDS = 1000  # records of the pool that are attacked where no number is given
 
 LARGEST_POPULATION = 1000
 
-EPOCHS = 15.0
-"""Passes over the drawn part where neither epochs nor steps are given."""
+EPOCHS = 15.0  # passes over the drawn part where neither epochs nor steps are given
 
 OF_THE_ENGINE = ("model", "device", "learning_rate", "clip_norm", "momentum", "memory")
 """Options that a training function of the user's own does not have."""

@@ -277,8 +277,7 @@ def _gdp(script: Script) -> Found:
             yield each, 'The accountant is "gdp".'
 
 
-LARGE_DELTA = 1e-3
-"""A δ from here on is large for any data set."""
+LARGE_DELTA = 1e-3  # a δ from here on is large for any data set
 
 
 def _deltas(script: Script) -> Iterator[tuple[Occurrence, Value]]:

@@ -8,8 +8,7 @@ from dprime.check.library import SIZES
 from dprime.check.report import error, note, warning
 from dprime.check.script import Found, Occurrence, Script, Value
 
-LARGE_NORM = 1e3
-"""Clipping norms from here on clip nothing."""
+LARGE_NORM = 1e3  # clipping norms from here on clip nothing
 
 
 def _trained(optimizer: Value) -> set[Value]:
