@@ -20,9 +20,7 @@ from dprime.monitor.monitor import Monitor
 from private_training import Maker
 from watching import certified
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::dprime.monitor.checks.PrivacyWarning"),
-]
+pytestmark = [pytest.mark.filterwarnings("ignore::dprime.monitor.checks.PrivacyWarning")]
 
 VALUES = [-1.0, 0.0, 2.0]
 FEW = Attribute.column(0, VALUES, name="few")

@@ -7,13 +7,7 @@ from brief import one_line
 from dprime import DPSGD, TradeOff
 from dprime.audit.estimators.one_run import AGREEING, Guessed, least_total
 from dprime.canaries.gradients import log_ratio
-from dprime.canaries.one_run import (
-    GRID,
-    lower_epsilon,
-    one_run,
-    plan_guesses,
-    right_guesses,
-)
+from dprime.canaries.one_run import GRID, lower_epsilon, one_run, plan_guesses, right_guesses
 from refusals import refuses
 
 LEVEL = AGREEING * 0.05

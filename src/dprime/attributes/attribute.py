@@ -230,7 +230,6 @@ class _Table:
         return cls(records, names)
 
     def places(self, columns: Sequence[Column]) -> tuple[int, ...]:
-        """The places of columns."""
         if self.records is not None:
             return column_places(columns, self.names, self.records.shape[1])
         width = None if self.names else max(map(_least_width, columns), default=0)
@@ -282,7 +281,6 @@ def _least_width(column: Column) -> int:
 
 
 def _group(group: str | Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
-    """The columns of a one-hot group."""
     if not isinstance(group, str):
         return tuple(group)
     found = one_hot_group(group, names)
@@ -350,7 +348,6 @@ def _is_close(column: NDArray[Any], value: float) -> NDArray[np.bool_]:
 
 
 def _nearest(name: str, values: NDArray[np.float64], wanted: float) -> int:
-    """The place of the sensitive value."""
     close = _is_close(values, validate.number("sensitive_value", wanted))
     remedy = "give one such as " + ", ".join(f"{value:g}" for value in values[:6])
     _require(bool(close.any()), "sensitive_value", wanted, f"one of the values of {name}", remedy)

@@ -310,7 +310,6 @@ class AttributeInference(Watcher):
 
 
 def _notes(training: OpacusTraining) -> Iterator[str]:
-    """The notes that a reader needs on this training."""
     if gradient_check.has_dropout(training.module):
         yield "Gradients are compared without dropout: its masks would hide the attribute."
     if not training.poisson:

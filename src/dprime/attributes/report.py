@@ -41,7 +41,6 @@ def _row(risk: AttributeRisk, fpr: float) -> tuple[str, ...]:
 
 
 def _membership(risk: AttributeRisk, fpr: float) -> tuple[str, ...]:
-    """The columns of the row about which of two records was used."""
     curve = risk.membership
     right = (percent_up(curve.success(TWO_VALUES)), _percent(TWO_VALUES))
     security = round_down(curve.bayes_security())
@@ -89,7 +88,6 @@ def _taken(risks: Sequence[AttributeRisk]) -> list[str]:
 
 
 def _sentences(risk: AttributeRisk) -> list[str]:
-    """The lines for a prior and a damaging value."""
     attribute = risk.attribute
     if attribute.prior is None:
         return []

@@ -150,7 +150,6 @@ class Canaries(Watcher):
         """Each score, with a number for every canary."""
 
     def _notes(self) -> list[str]:
-        """The notes that a reader of the result needs."""
         if not self._lost:
             return []
         return [

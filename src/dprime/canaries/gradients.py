@@ -130,7 +130,6 @@ class GradientCanaries(Canaries):
         self._steps += 1
 
     def _read(self, flat: Iterator[Tensor]) -> Array:
-        """The numbers at the canaries' weights."""
         numbers: Array = self._places.read(flat).detach().double().cpu().numpy()
         return numbers
 

@@ -327,7 +327,6 @@ class Reader(Names):
         self.loops = before
 
     def value(self, node: ast.expr, frame: Frame) -> Value:
-        """What an expression stands for."""
         place = frame.at(node)
         made = Value(place=place, loops=self.loops)
         match node:

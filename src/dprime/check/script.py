@@ -49,7 +49,6 @@ class Called:
 
     @property
     def short(self) -> str:
-        """The last part of its name."""
         return self.name.rpartition(".")[2]
 
 
@@ -80,7 +79,6 @@ class Value(Called):
 
     @property
     def each(self) -> tuple[Value, ...]:
-        """The values that it may be."""
         return self.either or (() if self is NOTHING else (self,))
 
     @property
@@ -90,7 +88,6 @@ class Value(Called):
         return held if isinstance(held, int | float) and not isinstance(held, bool) else None
 
     def is_(self, wanted: object) -> bool:
-        """Whether the script says that it is exactly this."""
         return type(self.constant) is type(wanted) and self.constant == wanted
 
     @property
@@ -105,7 +102,6 @@ class Value(Called):
 
     @property
     def roots(self) -> set[Value]:
-        """That of each value that it may be."""
         return {each.root for each in self.each}
 
     def behind(self, stop: Callable[[Value], bool] = lambda _: False) -> Iterator[Value]:
@@ -203,7 +199,6 @@ class Occurrence(Called):
 
     @property
     def ghost(self) -> bool:
-        """Whether this make_private asks for ghost clipping."""
         return "ghost" in str(self.get("grad_sample_mode").constant)
 
     @property
@@ -247,23 +242,19 @@ class Script:
         return sorted(found, key=lambda event: event.order)
 
     def sets(self, *names: str) -> list[Occurrence]:
-        """Attributes with these names that are set."""
         return [event for event in self.events if event.kind == "set" and event.name in names]
 
     @cached_property
     def engines(self) -> list[Value]:
-        """The engines that are made."""
         made = [event.result for event in self.events if event.kind == "call"]
         return list(dict.fromkeys(each for each in made if each.role == "engine"))
 
     @cached_property
     def trainings(self) -> list[Occurrence]:
-        """Calls of make_private."""
         return self.calls(*PRIVATE)
 
     @cached_property
     def steps(self) -> list[Occurrence]:
-        """Calls of step() on any optimizer."""
         return [e for e in self.calls("step") if any(o.role == "optimizer" for o in e.subject.each)]
 
     @cached_property

@@ -41,7 +41,6 @@ class Source:
 
     @cached_property
     def tree(self) -> ast.Module:
-        """The code, parsed."""
         try:
             return ast.parse(self.code)
         except UNREADABLE as error:
@@ -52,7 +51,6 @@ class Source:
             ) from None
 
     def place(self, line: int) -> str:
-        """Where a line is, in words."""
         for first, cell in reversed(self.cells):
             if first <= line:
                 return f"cell {cell}, line {line - first + 1}"

@@ -99,12 +99,10 @@ class FrontierRequest(PoolRequest):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """From the options that were given; steps take the place of the usual epochs."""
         given = {"epochs": None, **values} if "steps" in values else values
         return cls(**given)
 
     def planned(self) -> tuple[Split, PoolPlan]:
-        """The data, and the noise of each share."""
         split = self.split()
         named = ("epochs", "steps", "min_tpr", "delta", "sampling_probabilities")
         own: dict[str, Any] = {name: getattr(self, name) for name in named}
@@ -112,7 +110,6 @@ class FrontierRequest(PoolRequest):
         return split, plan(self.precision, pool_size=size, batch_size=self.batch_size, **own)
 
     def train(self, path: Path, backend: Backend) -> FrontierRecord:
-        """Train the models that a run still lacks."""
         from dprime.membership.frontiers import frontier  # noqa: PLC0415  it needs PyTorch
         from dprime.train import SGD, Compute  # noqa: PLC0415
         from dprime.train.models import network_named  # noqa: PLC0415
@@ -155,7 +152,6 @@ class InferenceRequest(PoolRequest):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """From the options that were given."""
         for name in OF_THE_ENGINE if "trainer" in values else ():
             if name in values:
                 wanted = "left out with a trainer of your own"
@@ -169,7 +165,6 @@ class InferenceRequest(PoolRequest):
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> Self:
-        """What `to_dict` gave, as a run keeps it."""
         found = super().from_dict(kept)
         recipe, config = Recipe(**kept["recipe"]), InferenceConfig(**kept["config"])
         return dataclasses.replace(found, recipe=recipe, config=config)

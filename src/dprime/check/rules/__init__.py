@@ -4,15 +4,7 @@ from collections.abc import Iterator
 
 from dprime.check.library import HANDLERS
 from dprime.check.report import RULES
-from dprime.check.rules import (
-    accounting,
-    data,
-    layers,
-    randomness,
-    sampling,
-    tuning,
-    updates,
-)
+from dprime.check.rules import accounting, data, layers, randomness, sampling, tuning, updates
 from dprime.check.script import Occurrence, Script
 
 __all__ = ["accounting", "data", "layers", "randomness", "sampling", "tuning", "updates"]

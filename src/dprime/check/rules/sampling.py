@@ -65,7 +65,6 @@ WEIGH = (
 
 
 def _samplers(script: Script) -> Iterator[tuple[Occurrence, Value, set[str]]]:
-    """Samplers that the loaders have, by name."""
     for event in script.trainings:
         for loader in event.get("data_loader").each:
             given = loader.get("sampler", 3), loader.get("batch_sampler", 4)

@@ -12,7 +12,6 @@ LARGE_NORM = 1e3  # clipping norms from here on clip nothing
 
 
 def _trained(optimizer: Value) -> set[Value]:
-    """The models whose parameters an optimizer holds."""
     behind = optimizer.get("params", 0).behind()
     return {each.root for each in behind if each.role == "model"}
 
