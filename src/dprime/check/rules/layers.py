@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dprime.check.report import error, warning
+from dprime.check.report import finds
 from dprime.check.script import COPIES, NOTHING, Found, Script, Value
 
 FIXES = COPIES[1:]
@@ -45,12 +45,7 @@ def _mixes(layer: Value) -> bool:
     return layer.role == "model" and bool(MIXING.search(layer.name) or by_default)
 
 
-@error(
-    "DP201: normalisation that mixes records",
-    why="With batch normalisation each record changes the gradients of all the others in its "
-    "batch, so clipping one record's gradient does not bound what that record does.",
-    remedy="Call ModuleValidator.fix(model) before the optimizer is made, or use GroupNorm.",
-)
+@finds("DP201")
 def _batch_norm(script: Script) -> Found:
     for event in script.trainings:
         known = [m for m in event.get("module").each if m.role == "model" and not m.assumed]
@@ -62,11 +57,7 @@ def _batch_norm(script: Script) -> Found:
             yield layer, f"The model that is made private in {event.place} {what}."
 
 
-@warning(
-    "DP202: perhaps normalisation that mixes records",
-    why="Batch normalisation in the model that is made private would break its clipping.",
-    remedy="Make sure that ModuleValidator.fix or GroupNorm is used for the private model.",
-)
+@finds("DP202")
 def _perhaps_batch_norm(script: Script) -> Found:
     for event in script.trainings:
         known = [m for m in event.get("module").each if m.role == "model" and not m.assumed]
@@ -103,13 +94,7 @@ MOVED = re.compile(
 """After these the first dimension need not be the records."""
 
 
-@warning(
-    "DP203: a number across the records of a batch",
-    why="With it each record changes the gradients of the others, so clipping one record's "
-    "gradient does not bound what that record does.",
-    remedy="Let inputs, forward and loss compute for each record from that record alone, and "
-    "average the losses alone.",
-)
+@finds("DP203")
 def _across(script: Script) -> Found:
     if any(event.get("batch_first").is_(False) for event in script.trainings):
         return  # where the first dimension is time, nothing can be told
