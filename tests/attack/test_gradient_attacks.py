@@ -91,9 +91,8 @@ def test_of_norm_c_and_opposite_in_the_other_world(kind, adjacency):
 
 def test_far_longer_before_clipping():
     for _, _, differing, _ in watched("fixed", clip_norm=None, noise_multiplier=0.0):
-        torch.testing.assert_close(
-            differing[0].norm(dim=1), torch.full((4,), attacks.UNCLIPPED_NORM)
-        )
+        expected = torch.full((4,), attacks.UNCLIPPED_NORM)
+        torch.testing.assert_close(differing[0].norm(dim=1), expected)
 
 
 @pytest.mark.parametrize("kind", ["fixed", "orthogonal"])

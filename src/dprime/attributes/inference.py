@@ -283,9 +283,8 @@ class AttributeInference(Watcher):
 
     def _analysed_how(self) -> dict[str, Any]:
         """The settings that steps must have in common to be added up."""
-        values = {
-            name: [list(one.places), one.values.tolist()] for name, one in self.attributes.items()
-        }
+        named = self.attributes.items()
+        values = {name: [list(one.places), one.values.tolist()] for name, one in named}
         return {"scope": self.scope, "analysis": self.analysis, "values": values}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -60,9 +60,7 @@ class WorstPair:
     def merged(self, other: WorstPair) -> WorstPair:
         """The larger difference and the larger term of two."""
         ahead = other if other.term > self.term else self
-        return WorstPair(
-            max(self.difference, other.difference), ahead.term, ahead.place, ahead.pair
-        )
+        return replace(ahead, difference=max(self.difference, other.difference))
 
     def anonymous(self) -> WorstPair:
         """The pair without the place of its record."""

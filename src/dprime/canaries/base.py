@@ -173,9 +173,8 @@ class Canaries(Watcher):
         for name, own in (("kind", self.name), ("count", self.count)):
             if state.get(name) != own:
                 remedy = "make the canaries as they were made for the training that was saved"
-                raise validate.invalid_value(
-                    f"the state's {name}", state.get(name), repr(own), remedy
-                )
+                what, wanted = f"the state's {name}", repr(own)
+                raise validate.invalid_value(what, state.get(name), wanted, remedy)
         self._seed = int(state["seed"])
         self._steps, self._lost = int(state["steps"]), int(state["lost"])
 

@@ -190,9 +190,8 @@ class GradientCanaries(Canaries):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on with the same coins, weights and scores."""
         super().load_state_dict(state)
-        self._ratio, self._repeated = (
-            state[name].cpu().numpy().copy() for name in ("ratio", "repeated")
-        )
+        kept = (state[name].cpu().numpy().copy() for name in ("ratio", "repeated"))
+        self._ratio, self._repeated = kept
         self._before = None
         if self._training is not None:
             self._draw_places()

@@ -12,14 +12,8 @@ from dprime.check.source import Source
 
 UNKNOWN = object()  # the constant of a value that only the running script knows
 
-COPIES = (
-    "deepcopy",
-    "fix",
-    "fix_and_validate",
-    "get_compatible_module",
-    "convert_batchnorm_modules",
-)
-"""What makes a model with parameters of its own from another one."""
+FIXES = ("fix", "fix_and_validate", "get_compatible_module", "convert_batchnorm_modules")
+COPIES = ("deepcopy", *FIXES)  # what makes a model with parameters of its own from another one
 
 PRIVATE = ("make_private", "make_private_with_epsilon")
 

@@ -144,9 +144,8 @@ class InferenceRequest(PoolRequest):
     @classmethod
     def takes(cls) -> tuple[Option, ...]:
         """The options that describe an inference."""
-        every = {
-            each.name: each for of in (cls, Recipe, InferenceConfig) for each in options_of(of)
-        }
+        parts = (cls, Recipe, InferenceConfig)
+        every = {each.name: each for part in parts for each in options_of(part)}
         every["records"] = options.RECORDS.here(MOST_RECORDS)
         return tuple(every.values())
 

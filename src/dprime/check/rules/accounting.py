@@ -22,9 +22,8 @@ OTHERS = (
 def _nothing_private(script: Script) -> Found:
     if _has_training(script) or _unused(script):
         return
-    used = [
-        each for each in OTHERS for name in script.libraries if f"{name}.".startswith(f"{each}.")
-    ]
+    loaded = [f"{name}." for name in script.libraries]
+    used = [each for each in OTHERS if any(name.startswith(f"{each}.") for name in loaded)]
     why = ""
     if used:
         why = f": this check reads Opacus, not {used[0]}"
@@ -237,9 +236,8 @@ def _delta(script: Script) -> Found:
         for each in given.each:
             above, below = each.sources if each.name == "Div" else (NOTHING, NOTHING)
             loaders = [o.of for o in below.each if o.role == "len" and o.of is not None]
-            if (above.number or 0) >= 1 and any(
-                _in_batches(o) for held in loaders for o in held.each
-            ):
+            batches = any(_in_batches(o) for held in loaders for o in held.each)
+            if batches and (above.number or 0) >= 1:
                 yield event, "δ is one over the number of batches, which is more than 1/N."
 
 

@@ -34,9 +34,8 @@ def _statistics(script: Script) -> Found:
         made_by = [each.short for each in event.subject.behind() if FITTED.match(each.name)]
         if made_by and is_of(event.get("X", 0)):
             yield event, f"{made_by[0]} is fitted to the training data."
-    for event in script.calls(
-        "build_vocab_from_iterator", "build_vocab", "train_new_from_iterator"
-    ):
+    words = ("build_vocab_from_iterator", "build_vocab", "train_new_from_iterator")
+    for event in script.calls(*words):
         if any(map(is_of, event.arguments.values())):
             yield event, "The vocabulary is made from the training data."
     for event in script.calls(*STATISTICS, *LIMITS):

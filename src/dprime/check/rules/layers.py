@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 
 from dprime.check.report import finds
-from dprime.check.script import COPIES, NOTHING, Found, Script, Value
+from dprime.check.script import FIXES, NOTHING, Found, Script, Value
 
-FIXES = COPIES[1:]
 MIXING = re.compile(r"(^|\.)(Lazy)?(BatchNorm[123]d|SyncBatchNorm)$")
 TRACKING = re.compile(r"(^|\.)(Lazy)?InstanceNorm[123]d$")
 """Layers that normalise each record alone, and mix records only in their running statistics."""
@@ -28,9 +27,8 @@ def _mixing_layers(model: Value) -> list[Value]:
 
     found = [each for each in model.root.behind(mended) if _mixes(each)]
     tracked = [each for each in model.root.behind(from_elsewhere) if TRACKING.search(each.name)]
-    return found + [
-        e for e in tracked if e.get("track_running_stats", 4 - (".Lazy" in e.name)).is_(True)
-    ]
+    said = [(e, e.get("track_running_stats", 4 - (".Lazy" in e.name))) for e in tracked]
+    return found + [each for each, tracks in said if tracks.is_(True)]
 
 
 def from_elsewhere(value: Value) -> bool:
@@ -64,10 +62,8 @@ def _perhaps_batch_norm(script: Script) -> Found:
         for layer in () if known or script.calls(*FIXES) else script.events:
             if layer.kind == "call" and MIXING.search(layer.name):
                 model = f"the model that is made private in {event.place}"
-                yield (
-                    layer,
-                    f"{layer.short} is used in this file, and {model} could not be followed.",
-                )
+                unknown = f"{model} could not be followed."
+                yield layer, f"{layer.short} is used in this file, and {unknown}"
 
 
 LINEAR = ("mean", "sum")
@@ -128,9 +124,8 @@ def _crossing(value: Value, *, linear: bool) -> Iterator[Value]:
         labelled = any(o.role == "batch" for given in each.arguments.values() for o in given.each)
         is_loss = labelled and BENDING.fullmatch(_called(each))
         for inner in each.inner():
-            if (id(inner), straight) not in seen and not (
-                is_loss and _reduced(inner)[1] == "linear"
-            ):
+            averaged = is_loss and _reduced(inner)[1] == "linear"
+            if (id(inner), straight) not in seen and not averaged:
                 seen.add((id(inner), straight))
                 found.append((inner, straight))
 
@@ -176,12 +171,8 @@ def _rows_first(value: Value) -> bool:
         moved = MOVED.fullmatch(_called(value)) and not by.get("batch_first").is_(True)
         shape = value.get("shape", 0).number if value.short in ("view", "reshape") else None
         inner = [each for each in value.inner() if each.batches]
-        if (
-            moved
-            or (shape or 0) > 0
-            or not inner
-            or (value.name == "[]" and not _keeps_rows(value))
-        ):
+        picked = value.name == "[]" and not _keeps_rows(value)
+        if moved or picked or (shape or 0) > 0 or not inner:
             return False
         value = inner[0]
     return True

@@ -18,9 +18,8 @@ def _seeds(script: Script) -> Iterator[tuple[Occurrence, Loop | None]]:
     names = ("manual_seed", "manual_seed_all", "seed_everything", "set_seed")
     for event in script.calls(*names) if script.trainings else ():
         fixed = all(each.constant not in (UNKNOWN, None) for each in event.get("seed", 0).each)
-        if fixed and (
-            event.subject.role == "import" or generators.intersection(event.subject.each)
-        ):
+        noise = event.subject.role == "import" or generators.intersection(event.subject.each)
+        if fixed and noise:
             yield event, next((loop for loop in event.loops if loop in around), None)
 
 

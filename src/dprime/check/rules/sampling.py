@@ -33,10 +33,8 @@ def _other_loader(script: Script) -> Found:
             what = "another loader than the one that make_private returned"
             if given.intersection(loop.loaders):
                 what = "the loader that was given to make_private, not over the one it returned"
-            yield (
-                loop,
-                f"The loop that steps the private optimizer ({step.place}) runs over {what}.",
-            )
+            steps = f"steps the private optimizer ({step.place})"
+            yield loop, f"The loop that {steps} runs over {what}."
     data = {held for loader in given for held in loader.get("dataset", 0).each}
     for event, loss in script.training_losses:
         drawn = [each.of for each in loss.batches if each.of is not None]
@@ -148,9 +146,8 @@ def _second(step: Occurrence, depth: int, script: Script) -> Found:
     for earlier in script.private_steps:
         if earlier.order >= step.order or earlier.loops != step.loops or step.excludes(earlier):
             continue
-        both = {each for each in earlier.subject.each if each.private}.intersection(
-            step.subject.each
-        )
+        private = {each for each in earlier.subject.each if each.private}
+        both = private.intersection(step.subject.each)
         fresh = any(earlier.order < order < step.order for order in drawn)
         sometimes = len(earlier.tests) > known and len(step.tests) > known
         if both and not fresh and not sometimes:
