@@ -21,6 +21,7 @@ from dprime.data.dataset import Dataset
 MOST_VALUES = 1000  # more values than this are refused: the pairs of them would take too long
 CLOSE = 1e-6  # a value is one that occurs where it is this close, relative to the column's largest
 
+Floats = NDArray[np.float64]
 Records = Dataset | NDArray[Any] | Tensor
 
 
@@ -47,7 +48,7 @@ class Attribute:
 
     name: str
     places: tuple[int, ...]
-    values: NDArray[np.float64]
+    values: Floats
     labels: tuple[str, ...]
     prior: Sequence[float] | None = None
     sensitive_value: int | None = None
@@ -290,9 +291,7 @@ def _group(group: str | Sequence[Column], names: Sequence[str]) -> tuple[Column,
     return found
 
 
-def _check_values(
-    name: str, values: NDArray[np.float64], width: int, labels: Sequence[str]
-) -> None:
+def _check_values(name: str, values: Floats, width: int, labels: Sequence[str]) -> None:
     """Refuse values that do not fit the columns, and what is no list of at least two."""
     count, what = len(values), f"values of {name}"
     if values.ndim != 2 or values.shape[1] != width:
@@ -320,9 +319,7 @@ def _require(holds: bool, name: str, value: object, requirement: str, remedy: st
         raise validate.invalid_value(name, value, requirement, remedy)
 
 
-def _column_values(
-    name: str, values: str | Sequence[float], column: NDArray[Any] | None
-) -> NDArray[np.float64]:
+def _column_values(name: str, values: str | Sequence[float], column: NDArray[Any] | None) -> Floats:
     """The values of one column, in order where they come from the data."""
     if isinstance(values, str):
         known, remedy = values in ("all", "extremes"), 'give values="all", "extremes", or a list'
@@ -347,7 +344,7 @@ def _is_close(column: NDArray[Any], value: float) -> NDArray[np.bool_]:
     return np.asarray(np.abs(column - value) <= reach)
 
 
-def _nearest(name: str, values: NDArray[np.float64], wanted: float) -> int:
+def _nearest(name: str, values: Floats, wanted: float) -> int:
     close = _is_close(values, validate.number("sensitive_value", wanted))
     remedy = "give one such as " + ", ".join(f"{value:g}" for value in values[:6])
     _require(bool(close.any()), "sensitive_value", wanted, f"one of the values of {name}", remedy)

@@ -178,15 +178,13 @@ class _Run:
 # Histories of accountants.
 
 
-def history_findings(
-    history: History, counted_by: object, delta: float | None
-) -> Iterator[Finding]:
+def history_findings(history: History, by: object, delta: float | None) -> Iterator[Finding]:
     """An accountant that counted nothing or steps without noise, or says too small an ε."""
     if not history:
         yield Finding("DP409", None, "The accountant has counted no step.")
     elif any(noise == 0 for noise, _, _ in history):
         yield Finding("DP408", None, "Steps were taken with noise 0.")
-    elif counted_by == "gdp":
+    elif by == "gdp":
         at = 1e-5 if delta is None else delta
         own, proved = gdp_epsilon(history, at), from_opacus(history).curve().epsilon(at)
         if own < proved:
