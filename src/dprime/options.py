@@ -186,7 +186,7 @@ SHADOW_FILE = Option("shadow_file", "File of the shadow models, to use them agai
 OUT = Option("out", "File to write", FILE)
 MEMBERS = Option("members", "Secret file to write: who was drawn, 0 or 1 a line", FILE)
 CHARTS = Option("charts", "Folder to write charts to", FOLDER)
-FORMAT = Option("format", "Format of the charts", TEXT, "svg", ("svg", "png", "json"))
+FORMAT = Option("format", "Format of the output", TEXT)
 CARD = Option("card", "Privacy card to write, .json or .md", FILE)
 MODEL_CARD = Option("model_card", "Model card to write its privacy section into, .md", FILE)
 REGISTRY = Option("registry", "Draft for OpenDP's registry of deployments, .yaml", FILE)
@@ -225,6 +225,7 @@ SIZES = (
 )
 COMPARED = (ADJACENCY.here("add-remove"), GROUP_SIZE)
 BACKENDS = (BACKEND, WORKERS, ADDRESS, TIME_LIMIT)
+CHART_FORMAT = FORMAT.here("svg", choices=("svg", "png", "json"), note="For --charts.")
 
 DECLARED: Mapping[str, Option] = {
     each.name: each for each in [*globals().values()] if isinstance(each, Option)

@@ -40,7 +40,7 @@ WRITTEN = (
     options.OUT.here(note="The page; the run's name with .html if not given."),
     options.PDF,
     options.CHARTS,
-    options.FORMAT,
+    options.CHART_FORMAT,
     options.CARD,
     options.MODEL_CARD,
     options.REGISTRY,
@@ -152,7 +152,7 @@ def _format(asked: Mapping[str, Any]) -> str:
     if "format" in asked and "charts" not in asked:
         wanted, remedy = "given with a folder for the charts", "add --charts FOLDER"
         raise validate.invalid_value("format", asked["format"], wanted, remedy)
-    return validate.one_of("format", asked.get("format", "svg"), options.FORMAT.choices)
+    return validate.one_of("format", asked.get("format", "svg"), options.CHART_FORMAT.choices)
 
 
 def _page(path: Path, record: AuditRecord, drawings: Drawings, about: Deployment) -> str:
