@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import partial, reduce
+from functools import partial, reduce, wraps
 from inspect import isabstract
 from typing import Any, Literal, Self, TypeVar, get_args
 
@@ -23,7 +23,18 @@ from dprime import privacy_loss, validate
 from dprime._lazy import load
 from dprime.composition import PrivacyLosses, Shuffled
 from dprime.curve import TradeOff
-from dprime.parameters import NOISE, RATE, STEPS, Checked, Search, checked, parameter, steps_in_pass
+from dprime.parameters import (
+    NOISE,
+    RATE,
+    STEPS,
+    Checked,
+    Search,
+    checked,
+    parameter,
+    rate_of_sizes,
+    steps_from_epochs,
+    steps_in_pass,
+)
 from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError
 
 Adjacency = Literal["add-remove", "replace", "zero-out"]
@@ -178,11 +189,30 @@ def _either(name: str, value: object) -> bool:
     raise validate.invalid_value(name, value, "true or false", "leave it out for false")
 
 
+def _naming_from_epochs(cls: type[AnyMechanism]) -> type[AnyMechanism]:
+    """Lead whoever gives the constructor sizes and epochs to `from_epochs`."""
+    made = cls.__init__
+
+    @wraps(made)
+    def init(self: AnyMechanism, *values: Any, **given: Any) -> None:
+        for name in ("batch_size", "dataset_size", "epochs"):
+            if name in given:
+                wanted = "left to DPSGD.from_epochs"
+                remedy = "DPSGD.from_epochs(batch_size=256, dataset_size=60_000, epochs=10)"
+                raise validate.invalid_value(name, given[name], wanted, f"write {remedy}")
+        made(self, *values, **given)
+
+    cls.__init__ = init  # type: ignore[assignment, method-assign]
+    return cls
+
+
+@_naming_from_epochs
 @dataclass(frozen=True)
 class DPSGD(Mechanism):
     """DP-SGD: clipped per-example gradients, Gaussian noise, a batch sampled at each step.
 
     One of `noise_multiplier`, `sample_rate` and `steps` may be left out for `choose` to find.
+    `DPSGD.from_epochs` takes the sizes of batch and data set, and epochs.
 
     `sampling` says how batches are made. "poisson": every record independently with probability
     `sample_rate`. "fixed-size": a uniform batch of fixed size, drawn anew each step. "shuffle": the
@@ -208,12 +238,46 @@ class DPSGD(Mechanism):
     )
     public_size: bool = parameter(False, _either, kw_only=True)
 
+    @classmethod
+    def from_epochs(
+        cls,
+        *,
+        epochs: float,
+        batch_size: float | None = None,
+        dataset_size: int | None = None,
+        sample_rate: float | None = None,
+        noise_multiplier: float | None = None,
+        sampling: Sampling = "poisson",
+        public_size: bool | None = None,
+    ) -> Self:
+        """The training of so many epochs, rounded up to steps; without noise, for `choose`.
+
+        The sampling rate is `batch_size / dataset_size`. The number of records is public then, and
+        a record is zeroed out; `public_size=False` says that the rate and the steps are constants.
+        With `sample_rate` in place of the sizes they are.
+
+        >>> DPSGD.from_epochs(batch_size=256, dataset_size=60_000, epochs=10)
+        DPSGD(sample_rate=0.004266666666666667, steps=2344, sampling='poisson', public_size=True)
+        """
+        sized = batch_size is not None or dataset_size is not None
+        if not sized and sample_rate is None:
+            remedy = "add batch_size with dataset_size, or sample_rate"
+            raise validate.invalid_input("sample_rate", "missing", "given with epochs", remedy)
+        if sized and sample_rate is not None:
+            needed = "left out where batch_size and dataset_size give it"
+            raise validate.invalid_value("sample_rate", sample_rate, needed, "leave it out")
+        rate = rate_of_sizes(batch_size, dataset_size) if sized else sample_rate
+        steps = steps_from_epochs(epochs, rate)
+        public = sized if public_size is None else public_size
+        return cls(noise_multiplier, rate, steps, sampling=sampling, public_size=public)
+
     @property
     def default_adjacency(self) -> str:
         return "zero-out" if self.public_size else DEFAULT_ADJACENCY
 
     @property
     def epochs(self) -> float:
+        """Expected passes over the data: steps times sampling rate."""
         return self._required("steps") * self._required("sample_rate")
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:

@@ -106,8 +106,22 @@ def steps_in_pass(sample_rate: float) -> tuple[int, bool]:
     return fewest, False
 
 
-def steps_from_epochs(epochs: float, sample_rate: float) -> int:
+def steps_from_epochs(epochs: float, sample_rate: object) -> int:
     """Steps that cover at least this many expected passes over the data, rounded up."""
     epochs = validate.positive("epochs", epochs, example=30)
     rate = validate.rate("sample_rate", sample_rate)
     return int(number_of_steps("steps", max(1, math.ceil(epochs / rate * (1 - 1e-12)))))
+
+
+def rate_of_sizes(batch_size: object, dataset_size: object) -> float:
+    """The share of the records in a batch, from the sizes of both."""
+    sizes = {"batch_size": batch_size, "dataset_size": dataset_size}
+    for one, other in (("batch_size", "dataset_size"), ("dataset_size", "batch_size")):
+        if sizes[one] is None:
+            raise validate.invalid_input(one, "missing", f"given with {other}", "add it")
+    records = validate.whole("dataset_size", dataset_size, example=60_000)
+    batch = validate.positive("batch_size", batch_size, example=256)
+    if batch > records:
+        wanted = f"at most the {records:,} records of dataset_size"
+        raise validate.invalid_value("batch_size", batch, wanted, "mend one of the two")
+    return batch / records

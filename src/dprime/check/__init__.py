@@ -17,8 +17,14 @@ if TYPE_CHECKING:
     from dprime.check.saved import check_description
 
 __all__ = [
-    *("MEANINGS", "RULES", "Finding", "Report", "Rule"),
-    *("check", "check_description", "to_sarif"),
+    "MEANINGS",
+    "RULES",
+    "Finding",
+    "Report",
+    "Rule",
+    "check",
+    "check_description",
+    "to_sarif",
 ]
 
 __getattr__, __dir__ = lazy(__name__, {"check_description": "saved"})  # it loads SciPy
