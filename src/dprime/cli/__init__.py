@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -26,9 +27,8 @@ app = typer.Typer(
 BAD_INPUT = 2
 """Exit code for every error that the user can mend."""
 
-
-UNWRITTEN = (errno.ENOSPC, errno.EPIPE)
-"""The disk is full, or nobody reads."""
+FULL = "the output must fit on the disk, but it is full: free some space."
+NO_MEMORY = "dprime must fit into memory, but there is too little: free some, or raise the limit."
 
 listed(app)
 
@@ -54,39 +54,63 @@ def main() -> None:
     """Run the command line; a mistake of the user ends in one sentence and exit code 2.
 
     Characters that the terminal lacks are replaced. Output that nobody reads any more ends the
-    command without a word, output that does not fit on the disk with a sentence.
+    command without a word; output that does not fit on the disk, or work that does not fit into
+    memory, with a sentence. What is said of the work in progress is said where that is possible.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    _open_streams()
     try:
         try:
-            _call()
+            code = _call()
         finally:
             print(end="", flush=True)
     except OSError as error:
-        if error.errno not in UNWRITTEN or error.filename is not None:
+        if error.errno not in (errno.ENOSPC, errno.EPIPE) or error.filename is not None:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more
-        if error.errno == errno.ENOSPC:
-            _fail("the output must fit on the disk, but it is full; free some space.")
-        sys.exit(BAD_INPUT)
+        code = _failed(FULL) if error.errno == errno.ENOSPC else BAD_INPUT
+    sys.exit(code)
 
 
-def _call() -> None:
+class _Unheard(io.FileIO):
+    """Standard error: what cannot be written there is dropped, and the work goes on."""
+
+    def write(self, data: Any) -> int:
+        with suppress(OSError):
+            super().write(data)
+        return len(data)
+
+
+def _open_streams() -> None:
+    """Open what is closed, so that no other file takes its number; replace unknown characters."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
+    if (error := sys.stderr) is sys.__stderr__ and error is not None:
+        raw = io.BufferedWriter(_Unheard(error.fileno(), "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(raw, error.encoding, line_buffering=True)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _call() -> int:
+    """The exit code of what was typed."""
     try:
         code = app(standalone_mode=False, prog_name="dprime")
     except UsageError as error:
-        sentence = _usage(error)
-        if not sentence:  # no command was given, and the help is shown
-            sys.exit(BAD_INPUT)
-        _fail(sentence)
+        sentence = _usage(error)  # empty where no command was given, and the help is shown
+        return _failed(sentence) if sentence else BAD_INPUT
     except InputError as error:
-        _fail(str(error))
+        return _failed(str(error))
+    except MemoryError:
+        return _failed(NO_MEMORY)
+    except ImportError as error:
+        if "failed to map segment" not in str(error):  # of a library's file into memory
+            raise
+        return _failed(NO_MEMORY)
     except typer.Abort:
-        sys.exit(130)
-    else:
-        sys.exit(code if isinstance(code, int) else 0)
+        return 130
+    return code if isinstance(code, int) else 0
 
 
 def _usage(error: Any) -> str:
@@ -108,6 +132,6 @@ def _usage(error: Any) -> str:
     return sentence and f"{sentence}: {help_of}."
 
 
-def _fail(sentence: str) -> None:
+def _failed(sentence: str) -> int:
     print(f"Error: {printable(' '.join(sentence.split()))}", file=sys.stderr)
-    sys.exit(BAD_INPUT)
+    return BAD_INPUT
