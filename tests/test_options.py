@@ -155,6 +155,7 @@ TYPED = {name: options.DECLARED[name].flag for name in NAMES} | {"scores": "FILE
         ('x must be y: give advantage="a-b".', "x must be y: give --advantage a-b."),
         ("No rule: see min_tpr.", "No rule: see --min-tpr."),
         ("other=1 and not_known stay.", "other=1 and not_known stay."),
+        ("x must be 1, but it is 'tpr=3'.", "x must be 1, but it is 'tpr=3'."),
     ],
 )
 def test_errors_name_options_as_they_are_typed(sentence, typed):

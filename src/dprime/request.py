@@ -31,7 +31,11 @@ GOALS = tuple(options.DECLARED[name] for name in TARGETS)
 TRAINING = (*options.LENGTHS, *options.SIZES, options.SAMPLING)
 """What describes a training."""
 
-RISK = (*TRAINING, *options.COMPARED)
+RISK = (
+    *TRAINING,
+    options.COMPARED[0].here(note="With --dataset-size the default is zero-out."),
+    options.GROUP_SIZE,
+)
 """What `dprime risk` and `dprime choose` take alike."""
 
 GUARANTEES: Mapping[str, type[StatedGuarantee]] = {"epsilon": EpsilonDelta, "rho": ZCDP, "mu": GDP}

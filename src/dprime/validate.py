@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Real
 from typing import Self
 
 WHOLE_TOLERANCE = 1e-9  # how far from a whole number a float still counts as one (2000.0 does)
+EXACT = 1e15  # a whole float is shown without its point up to here
 
 
 class InputError(ValueError):
@@ -25,6 +26,7 @@ class InputError(ValueError):
     requirement: str = ""
     value: object = None  # what was given, where that is a value
     remedy: str = ""
+    typed: Collection[str] | None = None  # the options that were typed, where others are of a file
 
     @classmethod
     def of(
@@ -38,7 +40,10 @@ class InputError(ValueError):
 
 def invalid_value(name: str, value: object, requirement: str, remedy: str) -> InputError:
     """The error for a value that can be shown."""
-    shown = repr(value) if isinstance(value, str) else str(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
+        shown = str(int(value))
+    else:
+        shown = repr(value) if isinstance(value, str) else str(value)
     return InputError.of(name, f"be {requirement}", f"it is {shown}", remedy, value)
 
 
@@ -53,7 +58,11 @@ def parse(name: str, text: str) -> float:
     try:
         return float(numerator) / (float(denominator) if slash else 1.0)
     except (ValueError, ZeroDivisionError):
-        remedy = "give a number such as 0.01 or 256/60000"
+        remedy = "give a number such as 3, 0.01, 1e-5 or 256/60000"
+        if "%" in text:
+            remedy = "write 10 % as 0.1"
+        elif "," in text:
+            remedy = "write decimals with a point, as in 3.5, and thousands without a comma"
         raise invalid_value(name, text, "a number", remedy) from None
 
 

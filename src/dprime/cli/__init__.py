@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import sys
 from contextlib import suppress
 from typing import Annotated, Any
@@ -117,7 +118,7 @@ def _usage(error: Any) -> str:
     """What was typed wrongly, the nearest that is known, and where to read more."""
     params = error.ctx.command.params
     help_of = f"see {error.ctx.command_path} --help"
-    flags = [name for each in params for name in each.opts if name.startswith("--")]
+    flags = ["--help", *(name for each in params for name in each.opts if name[:2] == "--")]
     typed, missing = getattr(error, "option_name", None), getattr(error, "param", None)
     if typed and typed not in flags:
         near = nearest(typed, flags, help_of)
@@ -127,6 +128,9 @@ def _usage(error: Any) -> str:
         sentence = f"{name} must be given, but it is missing"
     else:
         sentence = error.format_message().rstrip(".")
+        if found := re.search(r"extra argument\S* \((.*)\)", sentence):
+            needed = "must be an option or its value, but it is neither"
+            sentence = f"{found[1]} {needed}; options begin with two hyphens"
     if sentence.endswith("?"):
         return f"{sentence} {help_of.capitalize()}."
     return sentence and f"{sentence}: {help_of}."

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 CHECKED = (
-    options.DATASET_SIZE.here(note="Where the file does not say."),
+    options.DATASET_SIZE.here(note="For files that do not say it."),
     options.DELTA.here(note="Default: the file's own, or 1e-5."),
 )
 FORMAT = options.FORMAT.here("text", choices=("text", "sarif"))
@@ -37,7 +37,7 @@ def check(
     ],
     **given: str,
 ) -> None:
-    """Lint Opacus scripts, notebooks or checkpoints. Exit code 1 for a mistake."""
+    """Find mistakes in Opacus scripts, notebooks or checkpoints. Exit code 1 if there is one."""
     asked = read(CHECKED, given)
     if sarif := validate.one_of("format", given.get("format", "text"), FORMAT.choices) == "sarif":
         given["json"] = ""  # it is one JSON object

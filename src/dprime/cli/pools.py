@@ -50,7 +50,7 @@ def frontier(**given: str) -> None:
 
 @takes(*INFERENCE, *WRITTEN, options.FAIL_ON, options.JSON)
 def infer(**given: str) -> None:
-    """Run membership inference attacks (LiRA, RMIA, …) against the certified bound."""
+    """Compare membership inference attacks (LiRA, RMIA, …) with the certified bound."""
     command.check_torch("membership inference")
     command.check_fail_on(given)
     request = InferenceRequest.of(read(INFERENCE, given))
