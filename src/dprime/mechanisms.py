@@ -53,7 +53,10 @@ _KINDS: dict[str, type[Mechanism]] = {}  # by name, as `to_dict` gives it
 
 @dataclass(frozen=True)
 class Mechanism(Checked, ABC):
-    """What was run on the data. Every mechanism is a frozen dataclass."""
+    """A description of what was run on the data; it makes the certified curve.
+
+    Every mechanism is a frozen dataclass.
+    """
 
     def curve(self, adjacency: str | None = None, *, group_size: int = 1) -> TradeOff:
         """The certified trade-off curve: what no attacker can beat, if the description is true.
@@ -122,21 +125,26 @@ class Mechanism(Checked, ABC):
 
     @classmethod
     def of_parameters(cls, **parameters: Any) -> Self:
+        """The mechanism with the parameters that `to_dict` names."""
         return cls(**parameters)
 
     @property
     def inner(self) -> tuple[Mechanism, ...]:
+        """The mechanisms that this one is made of."""
         return ()
 
     def free_parameters(self) -> list[str]:
+        """The names of the parameters that were left out for `choose`."""
         may_be_free = [each.name for each in fields(self) if "search" in each.metadata]
         own = [name for name in may_be_free if getattr(self, name) is None]
         return [*own, *(name for part in self.inner for name in part.free_parameters())]
 
     def with_parameter(self, name: str, value: float) -> Self:
+        """The same mechanism with this value of a parameter that was left out."""
         return replace(self, **{name: value})
 
     def search(self, name: str) -> Search:
+        """The range in which `choose` looks for a parameter."""
         for each in fields(self):
             if each.name == name:
                 return each.metadata["search"]  # type: ignore[no-any-return]
@@ -171,7 +179,7 @@ def _read(value: object) -> Any:
 
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
-    """Gaussian noise on full-batch sums: exact."""
+    """Gaussian noise on a sum over all records, `steps` times; its curve is exact."""
 
     noise_multiplier: float | None = field(default=None, metadata=NOISE)
     steps: int | None = field(default=1, metadata=STEPS)
@@ -430,10 +438,12 @@ class PoolSampled(Mechanism):
 
     @property
     def prior(self) -> float:
+        """The probability with which each record was drawn, as the prior of every question."""
         return self._required("sampling_probability")
 
     @property
     def least_prior(self) -> float:
+        """The smallest of these probabilities, where records differ in them."""
         return self.prior if self.least is None else self.least
 
     @property

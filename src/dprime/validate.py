@@ -13,7 +13,7 @@ EXACT = 1e15  # a whole float is shown without its point up to here
 
 
 class InputError(ValueError):
-    """What the user gave cannot be used; every other exception is a bug of dprime's.
+    """An input that cannot be used; every other exception is a bug of dprime's.
 
     >>> error = invalid_value("delta", 2, "below 1", "give a number such as 1e-5")
     >>> print(error)
@@ -32,6 +32,7 @@ class InputError(ValueError):
     def of(
         cls, parameter: str, requirement: str, found: str, remedy: str = "", value: object = None
     ) -> Self:
+        """The error in its usual words."""
         error = cls(f"{parameter} must {requirement}, but {found}{remedy and ': ' + remedy}.")
         error.parameter, error.requirement, error.remedy = parameter, requirement, remedy
         error.value = value
