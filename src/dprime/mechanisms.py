@@ -219,8 +219,9 @@ def _naming_from_epochs(cls: type[AnyMechanism]) -> type[AnyMechanism]:
 class DPSGD(Mechanism):
     """DP-SGD: clipped per-example gradients, Gaussian noise, a batch sampled at each step.
 
-    One of `noise_multiplier`, `sample_rate` and `steps` may be left out for `choose` to find.
-    `DPSGD.from_epochs` takes the sizes of batch and data set, and epochs.
+    `noise_multiplier` is the noise's standard deviation over the clipping norm, `sample_rate` the
+    share of the records in a batch. One of the first three parameters may be left out for `choose`
+    to find. `DPSGD.from_epochs` takes the sizes of batch and data set, and epochs.
 
     `sampling` says how batches are made. "poisson": every record independently with probability
     `sample_rate`. "fixed-size": a uniform batch of fixed size, drawn anew each step. "shuffle": the
