@@ -250,17 +250,12 @@ def test_sizes_and_epochs_take_the_place_of_rate_and_steps():
     assert training.default_adjacency == "zero-out"
     constant = DPSGD.from_epochs(**SIZES, epochs=60, public_size=False, sampling="shuffle")
     assert constant == DPSGD(None, 256 / 60_000, 14_063, sampling="shuffle")
-    assert DPSGD.from_epochs(sample_rate=0.01, epochs=3) == DPSGD(None, 0.01, 300)
 
 
 test_what_from_epochs_refuses_and_the_constructor_leads_to = refuses(
     {
-        "batch_size be left to DPSGD.from_epochs": lambda: DPSGD(**SIZES, epochs=10),
-        "epochs be left to DPSGD.from_epochs": lambda: DPSGD(1.1, 0.01, epochs=10),
-        "sample_rate be given with epochs": lambda: DPSGD.from_epochs(epochs=10),
-        "sample_rate be left out": lambda: DPSGD.from_epochs(**SIZES, epochs=1, sample_rate=0.1),
-        "dataset_size be given": lambda: DPSGD.from_epochs(batch_size=3, epochs=10),
-        "batch_size be given": lambda: DPSGD.from_epochs(dataset_size=3, epochs=10),
+        "batch_size be left out of DPSGD": lambda: DPSGD(**SIZES, epochs=10),
+        "epochs be left out of DPSGD": lambda: DPSGD(1.1, 0.01, epochs=10),
         "batch_size be at most": lambda: DPSGD.from_epochs(batch_size=5, dataset_size=4, epochs=10),
         "epochs be above 0": lambda: DPSGD.from_epochs(**SIZES, epochs=0),
     }

@@ -15,26 +15,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import partial, reduce, wraps
+from functools import partial, reduce
 from inspect import isabstract
 from typing import Any, Literal, Self, TypeVar, get_args
 
-from dprime import privacy_loss, validate
+from dprime import parameters, privacy_loss, validate
 from dprime._lazy import load
 from dprime.composition import PrivacyLosses, Shuffled
 from dprime.curve import TradeOff
-from dprime.parameters import (
-    NOISE,
-    RATE,
-    STEPS,
-    Checked,
-    Search,
-    checked,
-    parameter,
-    rate_of_sizes,
-    steps_from_epochs,
-    steps_in_pass,
-)
+from dprime.parameters import NOISE, RATE, STEPS, Checked, Search, checked, parameter
 from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError
 
 Adjacency = Literal["add-remove", "replace", "zero-out"]
@@ -44,8 +33,6 @@ DEFAULT_ADJACENCY: Adjacency = "add-remove"
 Sampling = Literal["poisson", "fixed-size", "shuffle"]
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)
 
-SHOWN = 4  # more values of one parameter than this are not all in a repr
-
 AnyMechanism = TypeVar("AnyMechanism", bound="Mechanism")
 
 _KINDS: dict[str, type[Mechanism]] = {}  # by name, as `to_dict` gives it
@@ -53,10 +40,7 @@ _KINDS: dict[str, type[Mechanism]] = {}  # by name, as `to_dict` gives it
 
 @dataclass(frozen=True)
 class Mechanism(Checked, ABC):
-    """A description of what was run on the data; it makes the certified curve.
-
-    Every mechanism is a frozen dataclass.
-    """
+    """A description of what was run on the data, a frozen dataclass that makes its curve."""
 
     def curve(self, adjacency: str | None = None, *, group_size: int = 1) -> TradeOff:
         """The certified trade-off curve: what no attacker can beat, if the description is true.
@@ -89,7 +73,7 @@ class Mechanism(Checked, ABC):
             cls.__repr__ = Mechanism.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        shown = (f"{name}={_brief(value)}" for name, value in self._given().items())
+        shown = (f"{name}={parameters.brief(value)}" for name, value in self._given().items())
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _given(self) -> dict[str, Any]:
@@ -158,13 +142,6 @@ class Mechanism(Checked, ABC):
         return float(value)
 
 
-def _brief(value: object) -> str:
-    """The first and the last of many values; anything else as it is."""
-    if isinstance(value, tuple) and len(value) > SHOWN:
-        return f"({value[0]!r}, ..., {value[-1]!r}: {len(value):,} of them)"
-    return repr(value)
-
-
 def _plain(value: object) -> Any:
     if isinstance(value, Mechanism):
         return value.to_dict()
@@ -191,30 +168,7 @@ class Gaussian(Mechanism):
         return PrivacyLosses(mu_squared=steps * (distance / z) ** 2)
 
 
-def _either(name: str, value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise validate.invalid_value(name, value, "true or false", "leave it out for false")
-
-
-def _naming_from_epochs(cls: type[AnyMechanism]) -> type[AnyMechanism]:
-    """Lead whoever gives the constructor sizes and epochs to `from_epochs`."""
-    made = cls.__init__
-
-    @wraps(made)
-    def init(self: AnyMechanism, *values: Any, **given: Any) -> None:
-        for name in ("batch_size", "dataset_size", "epochs"):
-            if name in given:
-                wanted = "left to DPSGD.from_epochs"
-                remedy = "DPSGD.from_epochs(batch_size=256, dataset_size=60_000, epochs=10)"
-                raise validate.invalid_value(name, given[name], wanted, f"write {remedy}")
-        made(self, *values, **given)
-
-    cls.__init__ = init  # type: ignore[assignment, method-assign]
-    return cls
-
-
-@_naming_from_epochs
+@parameters.leading("DPSGD.from_epochs(batch_size=256, dataset_size=60_000, epochs=10)")
 @dataclass(frozen=True)
 class DPSGD(Mechanism):
     """DP-SGD: clipped per-example gradients, Gaussian noise, a batch sampled at each step.
@@ -245,40 +199,30 @@ class DPSGD(Mechanism):
     sampling: Sampling = parameter(
         "poisson", partial(validate.one_of, options=SAMPLINGS), kw_only=True
     )
-    public_size: bool = parameter(False, _either, kw_only=True)
+    public_size: bool = parameter(False, parameters.either, kw_only=True)
 
     @classmethod
     def from_epochs(
         cls,
         *,
+        batch_size: float,
+        dataset_size: int,
         epochs: float,
-        batch_size: float | None = None,
-        dataset_size: int | None = None,
-        sample_rate: float | None = None,
         noise_multiplier: float | None = None,
         sampling: Sampling = "poisson",
-        public_size: bool | None = None,
+        public_size: bool = True,
     ) -> Self:
-        """The training of so many epochs, rounded up to steps; without noise, for `choose`.
+        """The training of so many epochs, rounded up to whole steps.
 
         The sampling rate is `batch_size / dataset_size`. The number of records is public then, and
-        a record is zeroed out; `public_size=False` says that the rate and the steps are constants.
-        With `sample_rate` in place of the sizes they are.
+        a record is zeroed out; `public_size=False` says that the sizes are constants of yours.
 
         >>> DPSGD.from_epochs(batch_size=256, dataset_size=60_000, epochs=10)
         DPSGD(sample_rate=0.004266666666666667, steps=2344, sampling='poisson', public_size=True)
         """
-        sized = batch_size is not None or dataset_size is not None
-        if not sized and sample_rate is None:
-            remedy = "add batch_size with dataset_size, or sample_rate"
-            raise validate.invalid_input("sample_rate", "missing", "given with epochs", remedy)
-        if sized and sample_rate is not None:
-            needed = "left out where batch_size and dataset_size give it"
-            raise validate.invalid_value("sample_rate", sample_rate, needed, "leave it out")
-        rate = rate_of_sizes(batch_size, dataset_size) if sized else sample_rate
-        steps = steps_from_epochs(epochs, rate)
-        public = sized if public_size is None else public_size
-        return cls(noise_multiplier, rate, steps, sampling=sampling, public_size=public)
+        rate = parameters.rate_of_sizes(batch_size, dataset_size)
+        steps = parameters.steps_from_epochs(epochs, rate)
+        return cls(noise_multiplier, rate, steps, sampling=sampling, public_size=public_size)
 
     @property
     def default_adjacency(self) -> str:
@@ -294,7 +238,7 @@ class DPSGD(Mechanism):
         steps = int(self._required("steps"))
         self._refuse_unproved(adjacency, group_size)
         if self.sampling == "shuffle":
-            phase = Shuffled(z, steps, *steps_in_pass(q), SENSITIVITY[adjacency])
+            phase = Shuffled(z, steps, *parameters.steps_in_pass(q), SENSITIVITY[adjacency])
             return PrivacyLosses(shuffled=(phase,))
         if q == 1.0:  # every batch is all of the data
             return Gaussian(z, steps).losses(adjacency, group_size)
@@ -367,7 +311,7 @@ class Composition(Mechanism):
         self.__post_init__()
 
     def __repr__(self) -> str:
-        return f"Composition{_brief(self.mechanisms)}"
+        return f"Composition{parameters.brief(self.mechanisms)}"
 
     @classmethod
     def of_parameters(cls, **parameters: Any) -> Self:

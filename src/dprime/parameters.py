@@ -6,16 +6,18 @@ A field of a `Checked` dataclass says both with `field(metadata=checked(...))` o
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 from dprime import validate
 
 LEAST_NOISE = 1e-3  # with less noise than this every record is revealed
 MOST_STEPS = 10_000_000  # more steps than this are not certified
+SHOWN = 4  # more values of one parameter than this are not all in a repr
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,40 @@ class Checked:
 
     def check_together(self) -> None:
         """Refuse parameters that do not fit each other; each alone is checked before."""
+
+
+def leading(other: str) -> Callable[[type[Any]], type[Any]]:
+    """Lead whoever gives a constructor the names of another one to a call of that."""
+
+    def lead(cls: type[Any]) -> type[Any]:
+        made = cls.__init__
+
+        @wraps(made)
+        def init(self: Any, *values: Any, **given: Any) -> None:
+            for name in re.findall(r"(\w+)=", other):
+                if name in given:
+                    wanted = f"left out of {cls.__name__}(...)"
+                    raise validate.invalid_value(name, given[name], wanted, f"write {other}")
+            made(self, *values, **given)
+
+        cls.__init__ = init
+        return cls
+
+    return lead
+
+
+def either(name: str, value: object) -> bool:
+    """True or false."""
+    if isinstance(value, bool):
+        return value
+    raise validate.invalid_value(name, value, "true or false", "leave it out for false")
+
+
+def brief(value: object) -> str:
+    """The first and the last of many values; anything else as it is."""
+    if isinstance(value, tuple) and len(value) > SHOWN:
+        return f"({value[0]!r}, ..., {value[-1]!r}: {len(value):,} of them)"
+    return repr(value)
 
 
 def limited(
@@ -106,7 +142,7 @@ def steps_in_pass(sample_rate: float) -> tuple[int, bool]:
     return fewest, False
 
 
-def steps_from_epochs(epochs: float, sample_rate: object) -> int:
+def steps_from_epochs(epochs: float, sample_rate: float) -> int:
     """Steps that cover at least this many expected passes over the data, rounded up."""
     epochs = validate.positive("epochs", epochs, example=30)
     rate = validate.rate("sample_rate", sample_rate)

@@ -18,7 +18,7 @@ from dprime.guarantees import GDP, ZCDP, EpsilonDelta, StatedGuarantee
 from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, DPSGD, Mechanism, PoolSampled
 from dprime.metrics import CONDITIONS, TARGETS, MetricValue, Reading, conditions_of, profile
 from dprime.option import Option, Texts, read
-from dprime.parameters import rate_of_sizes
+from dprime.parameters import rate_of_sizes, steps_from_epochs
 from dprime.registry import METRICS
 from dprime.solve import Solution, choose, solve
 
@@ -227,7 +227,11 @@ def _described(texts: Texts) -> DPSGD:
         return DPSGD(**given)
     lengths = {name: texts.get(name) for name in ("steps", "epochs")}
     validate.exactly_one("steps, epochs", lengths, "leave one out")
-    return DPSGD.from_epochs(epochs=options.EPOCHS.read(texts["epochs"]), **given)
+    if "sample_rate" not in given:
+        remedy = "add sample_rate, or batch_size with dataset_size"
+        raise validate.invalid_input("sample_rate", "missing", "given with epochs", remedy)
+    epochs = options.EPOCHS.read(texts["epochs"])
+    return DPSGD(**given, steps=steps_from_epochs(epochs, given["sample_rate"]))
 
 
 def _adjacency(texts: Texts, mechanism: Mechanism, goals: Mapping[str, float]) -> str:

@@ -9,7 +9,6 @@ from numbers import Real
 from typing import Self
 
 WHOLE_TOLERANCE = 1e-9  # how far from a whole number a float still counts as one (2000.0 does)
-EXACT = 1e15  # a whole float is shown without its point up to here
 
 
 class InputError(ValueError):
@@ -41,10 +40,7 @@ class InputError(ValueError):
 
 def invalid_value(name: str, value: object, requirement: str, remedy: str) -> InputError:
     """The error for a value that can be shown."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
-        shown = str(int(value))
-    else:
-        shown = repr(value) if isinstance(value, str) else str(value)
+    shown = repr(value) if isinstance(value, str) else str(value)
     return InputError.of(name, f"be {requirement}", f"it is {shown}", remedy, value)
 
 
