@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from typer.main import get_command
 
 import dprime
 from commands import refused
-from dprime import text
+from dprime import cli, text
 from dprime.attack import ADVERSARIES
 from dprime.cli import app
 from dprime.cli.commands import COMMANDS, imported
@@ -132,12 +133,63 @@ def test_a_terminal_that_lacks_characters(encoding):
         assert done.stdout.decode(encoding)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_output_that_cannot_be_written():
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(CALLED, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    told = "Error: the output must fit on the disk, but it is full; free some space.\n"
-    assert (done.returncode, done.stderr) == (2, told)
+FULL = Path("/dev/full")
+STREAMS = {"closed": lambda: None, **({"full": lambda: FULL.open("w")} if FULL.exists() else {})}
+
+
+@pytest.mark.parametrize("state", STREAMS)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_command_minds_a_stream_that_takes_nothing(name, state, monkeypatch, capsys):
+    """Exit codes stay; what cannot be printed ends the command, what cannot be said does not."""
+    for words, streams, code in (
+        ([name, "--help"], ["stdout"], 0 if state == "closed" else 2),
+        ([name, "--unknown"], ["stderr", "__stderr__"], 2),
+    ):
+        with monkeypatch.context() as patched:
+            opened = STREAMS[state]()
+            for stream in streams:
+                patched.setattr(sys, stream, opened)
+            patched.setattr(sys, "argv", ["dprime", *words])
+            with pytest.raises(SystemExit) as stop:
+                cli.main()
+            for each in filter(None, (opened, getattr(sys, streams[0]))):
+                with suppress(OSError):
+                    each.close()
+        assert stop.value.code == code
+        out, err = capsys.readouterr()
+        told = f"Error: {cli.FULL}\n" if (state, streams[0]) == ("full", "stdout") else ""
+        assert (out, err) == ("", told)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize(
+    ("typed", "code", "out", "err"),
+    [
+        ("--help >/dev/full", 2, False, f"Error: {cli.FULL}\n"),
+        ("--help >/dev/full 2>/dev/full", 2, False, ""),
+        ("--unknown 2>/dev/full", 2, False, ""),
+        ("--help <&- 2>&-", 0, True, ""),
+        ("--help <&- >&- 2>&-", 0, False, ""),
+    ],
+)
+def test_streams_of_a_shell_that_are_closed_or_full(typed, code, out, err):
+    line = f"{shlex.quote(sys.executable)} -m dprime {typed}"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    assert (done.returncode, bool(done.stdout), done.stderr) == (code, out, err)
+
+
+def test_too_little_memory_ends_in_a_sentence(call, monkeypatch):
+    def fails(words):
+        raise errors[-1]
+
+    monkeypatch.setattr("dprime.cli.risks.risk_request", fails)
+    errors = [MemoryError(), ImportError("lib.so: failed to map segment from shared object")]
+    while errors:
+        refused(call(RISK), cli.NO_MEMORY)
+        errors.pop()
+    errors = [ImportError("no lib.so")]
+    with pytest.raises(ImportError, match=r"no lib\.so"):
+        call(RISK)
 
 
 @pytest.mark.parametrize(

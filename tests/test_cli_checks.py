@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from check.usual import SCRIPTS, USUAL, changed
-from dprime.check import check
+from commands import refused
+from dprime.check import check, to_sarif
 
 GOOD = str(SCRIPTS / "good" / "gan.py")
 BAD, NOTE, DELTA = "loader.py", "secure.py", "delta.py"
@@ -64,6 +65,12 @@ def test_json_is_that_of_the_package(call):
     expected = check(BAD, dataset_size=60_000, delta=1e-6).as_json()
     assert (ended.code, json.loads(ended.out)["files"]) == (1, [expected])
     assert expected["counts"] == {"error": 1, "warning": 0, "note": 0}
+
+
+def test_the_form_of_code_scanning(call):
+    ended = call("check", BAD, "--format", "sarif")
+    assert (ended.code, json.loads(ended.out)) == (1, to_sarif([check(BAD)]))
+    refused(call("check", BAD, "--format", "xml"), "--format must be one of text, sarif")
 
 
 def test_what_is_set_aside_is_said(call, tmp_path):

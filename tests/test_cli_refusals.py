@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from commands import refused
+from specimens.make import copy_of
 
 SCRIPTS = Path(__file__).parent / "check" / "scripts"
 TRAINING = "--noise-multiplier 1.1 --sample-rate 0.01 --steps 100"
@@ -13,7 +14,11 @@ POOL = "infer --pool-size 120 --shadows 12 --targets 2 --epochs 3 --batch-size 2
 ATTRIBUTE = "--adversary attribute --data diabetes --noise-multiplier 2"
 
 BEGINNINGS = {
-    "": {"wish": "No such command", "rsk": "Did you mean 'risk'? See dprime --help."},
+    "": {
+        "wish": "No such command",
+        "rsk": "Did you mean 'risk'? See dprime --help.",
+        "-h": "No such option: -h: did you mean --help? See dprime --help.",
+    },
     f"risk {TRAINING}": {
         "--noise-multiplier -1": "--noise-multiplier must be above 0, but it is -1",
         "--noise-multiplier much": "--noise-multiplier must be a number, but it is",
@@ -26,14 +31,26 @@ BEGINNINGS = {
         "--json=yes": "does not take a value",
         "--colour red": "No such option: --colour: see dprime risk --help",
         "--belief 0.9": "No such option: --belief: did you mean --belief-",
+        "--noise_multiplier 2": "did you mean --noise-multiplier? See dprime risk --help.",
+        "--delta 10%": "but it is '10%': write 10 % as 0.1.",
+        "--delta 10^-5": "but it is '10^-5': give a number such as 3, 0.01, 1e-5 or 256/60000.",
+        "--steps 1k": "but it is '1k': write it in digits, such as 60000.",
+        "--steps 1,000": "but it is '1,000': write it in digits, such as 60000.",
         "--sampling fixed-size --adjacency replace --estimates": "The estimates must be",
     },
     "risk": {
         "": "A training, a guarantee or a file must be given",
         "--epsilon 3 --rho 1": "Exactly one of --epsilon, --rho, --mu must be given",
         "--epsilon 3 --group-size 2": "--group-size must be 1 for EpsilonDelta",
+        "--epsilon 3,5": "but it is '3,5': write decimals with a point, as in 3.5",
+        "--epsilon=": "--epsilon must be a number, but it is '': give a number such as 3",
+        "--epsilon -3": "--epsilon must be above 0, but it is -3.0: give",
+        "-e 3": "did you mean --epochs, --epsilon or --exceeded? See dprime risk --help.",
+        "--eps 3": "did you mean --epsilon or --epsilon-level? See dprime risk --help.",
+        "epsilon=3": "but it is 'epsilon=3': give the path of a checkpoint or a JSON file, or",
+        "–epsilon 3": "3 must be an option or its value, but it is neither; options begin with two",
         "--mu 1 --estimates": "The estimates must be asked for DP-SGD",
-        "nothing.pt": "nothing.pt must be a file, but it is missing",
+        "nothing.pt": "FILE must be a file that exists, but it is 'nothing.pt': give the path",
     },
     "risk --noise-multiplier 1": {
         "--batch-size 9 --steps 3": "--dataset-size must be given with --batch-size",
@@ -143,3 +160,24 @@ CASES = [
 def test_a_mistake_is_one_sentence_and_exit_code_2(call, tmp_path, line, sentence):
     refused(call(line), sentence)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+AUDITS = "adversary = 'di'\nmax_records = 8\n[claim]\nepsilon = 4.0\n"
+IN_FILES = {
+    ("audit a.toml", f"trials = 0\n{AUDITS}"): "trials must be at least 2",
+    ("audit a.toml --trials 0", AUDITS): "--trials must be at least 2",
+    ("audit a.toml", f"{AUDITS}[training]\nclip_norm = 0\n"): "clip_norm must be above 0",
+    ("audit a.toml", f"{AUDITS}[[audits]]\nname='x'\ntrials=0"): "trials must be at least 2",
+    ("report a.run --about a.toml", "[acceptable]\ntpr = 2"): "tpr must be strictly between",
+    ("report a.run --about a.toml --tpr 2", ""): "--tpr must be strictly between",
+    ("report a.run --about a.toml", "organization = 'x'"): "--about must be known names",
+}
+
+
+@pytest.mark.parametrize(("line", "content"), IN_FILES)
+def test_an_error_names_a_word_of_a_file_as_the_file_does(call, tmp_path, line, content):
+    (tmp_path / "a.toml").write_text(content)
+    if line.startswith("report"):
+        copy_of("finished", tmp_path).rename(tmp_path / "a.run")
+    ended = call(line)
+    refused(ended, f"Error: {IN_FILES[line, content]}")

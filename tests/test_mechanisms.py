@@ -237,3 +237,26 @@ test_what_is_wrong_or_not_proved_is_refused = refuses(
         "sampling be poisson for the add-remove": SHUFFLED.curve,
     }
 )
+
+
+# From epochs --------------------------------------------------------------------------------------
+
+SIZES = {"batch_size": 256, "dataset_size": 60_000}
+
+
+def test_sizes_and_epochs_take_the_place_of_rate_and_steps():
+    training = DPSGD.from_epochs(**SIZES, epochs=60, noise_multiplier=1.1)
+    assert training == DPSGD(1.1, 256 / 60_000, 14_063, public_size=True)
+    assert training.default_adjacency == "zero-out"
+    constant = DPSGD.from_epochs(**SIZES, epochs=60, public_size=False, sampling="shuffle")
+    assert constant == DPSGD(None, 256 / 60_000, 14_063, sampling="shuffle")
+
+
+test_what_from_epochs_refuses_and_the_constructor_leads_to = refuses(
+    {
+        "batch_size be left out of DPSGD": lambda: DPSGD(**SIZES, epochs=10),
+        "epochs be left out of DPSGD": lambda: DPSGD(1.1, 0.01, epochs=10),
+        "batch_size be at most": lambda: DPSGD.from_epochs(batch_size=5, dataset_size=4, epochs=10),
+        "epochs be above 0": lambda: DPSGD.from_epochs(**SIZES, epochs=0),
+    }
+)

@@ -17,7 +17,7 @@ from dprime.membership.pool_files import sample
 from dprime.metrics import CONDITIONS, TARGETS
 from dprime.option import FLAG, Option, as_typed, check_names, options_of, read, takes, whole
 from dprime.options import DECLARED
-from dprime.request import ADDRESS, GOALS, RISK_ADDRESS
+from dprime.request import ADDRESS, GOALS, RISK_ADDRESS, risk_request
 from dprime.runs import backends
 from dprime.web.app import create_app
 from refusals import refuses
@@ -29,6 +29,7 @@ def of(name):
 
 
 USED = {option.name for name in COMMANDS for option in of(name)}
+SIZED = {"noise_multiplier": "1", "batch_size": "2", "dataset_size": "9", "epochs": "1"}
 SAME = ("name", "help", "kind", "table")
 
 
@@ -46,6 +47,17 @@ def test_every_option_of_a_command_is_declared(name):
         (option.name, [option.flag], option.kind.metavar) for option in taken
     ]
     assert [each.is_flag for each in shown] == [option.kind is FLAG for option in taken]
+
+
+def test_help_says_the_default_that_holds():
+    """Two metrics have a prior each; sizes of batch and data set change the adjacency."""
+    priors = {option.default for name in COMMANDS for option in of(name) if option.name == "prior"}
+    assert priors == {DECLARED["prior"].default}
+    for name in ("risk", "choose"):
+        (adjacency,) = (option for option in of(name) if option.name == "adjacency")
+        sized = risk_request(SIZED).adjacency
+        assert sized in adjacency.note
+        assert "--dataset-size" in adjacency.note
 
 
 def test_no_option_is_declared_for_nothing():
@@ -155,6 +167,7 @@ TYPED = {name: options.DECLARED[name].flag for name in NAMES} | {"scores": "FILE
         ('x must be y: give advantage="a-b".', "x must be y: give --advantage a-b."),
         ("No rule: see min_tpr.", "No rule: see --min-tpr."),
         ("other=1 and not_known stay.", "other=1 and not_known stay."),
+        ("x must be 1, but it is 'tpr=3'.", "x must be 1, but it is 'tpr=3'."),
     ],
 )
 def test_errors_name_options_as_they_are_typed(sentence, typed):

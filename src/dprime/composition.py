@@ -1,4 +1,4 @@
-"""What mechanisms add to a composition, and the curve of everything that was added."""
+"""Privacy losses of mechanisms, added up, and the curve of their composition."""
 
 from __future__ import annotations
 

@@ -79,6 +79,7 @@ class TradeOffMetrics:
         return self.shape.delta(0.0)
 
     def bayes_security(self) -> float:
+        """1 - advantage: 1 where the attacker learns nothing, 0 where nothing is protected."""
         return 1.0 - self.advantage()
 
     @elementwise
@@ -208,6 +209,7 @@ class TradeOff(TradeOffMetrics):
 
     @staticmethod
     def from_privacy_loss(loss: PrivacyLoss) -> TradeOff:
+        """The curve of a dominating privacy loss."""
         return TradeOff(Polygon.from_privacy_loss(loss))
 
     @staticmethod
@@ -226,6 +228,7 @@ class TradeOff(TradeOffMetrics):
         return TradeOff(Polygon.from_lines(ahead, behind))
 
     def reversed(self) -> TradeOff:
+        """The curve of the test with the worlds exchanged."""
         return TradeOff(self.shape.reversed())
 
 
@@ -242,7 +245,7 @@ class Estimate(TradeOffMetrics):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class LowerCurve(TradeOffMetrics):
-    """What an attacker was seen to reach.
+    """A lower bound on the curve: the rates that an attacker was seen to reach.
 
     With probability `confidence` over the trials the true curve lies on or above this one
     everywhere. Every metric grows with the curve (Bayes security falls), so all readings are lower

@@ -35,7 +35,8 @@ class StatedGuarantee(Mechanism):
     adjacency: str = field(default=DEFAULT_ADJACENCY, kw_only=True, metadata=ADJACENCY)
 
     @abstractmethod
-    def stated_losses(self) -> PrivacyLosses: ...
+    def stated_losses(self) -> PrivacyLosses:
+        """The privacy losses for the adjacency of the guarantee."""
 
     @property
     def default_adjacency(self) -> str:
@@ -120,7 +121,7 @@ class RandomizedResponse(StatedGuarantee):
 
 @dataclass(frozen=True)
 class EpsilonDelta(StatedGuarantee):
-    """(epsilon, delta)-DP and nothing more is known; `steps` times.
+    """A guarantee of (epsilon, delta)-DP alone, of which nothing more is known, `steps` times.
 
     >>> round(EpsilonDelta(epsilon=1.0, delta=1e-5).curve().advantage(), 5)
     0.46212

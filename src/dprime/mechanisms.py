@@ -19,11 +19,11 @@ from functools import partial, reduce
 from inspect import isabstract
 from typing import Any, Literal, Self, TypeVar, get_args
 
-from dprime import privacy_loss, validate
+from dprime import parameters, privacy_loss, validate
 from dprime._lazy import load
 from dprime.composition import PrivacyLosses, Shuffled
 from dprime.curve import TradeOff
-from dprime.parameters import NOISE, RATE, STEPS, Checked, Search, checked, parameter, steps_in_pass
+from dprime.parameters import NOISE, RATE, STEPS, Checked, Search, checked, parameter
 from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError
 
 Adjacency = Literal["add-remove", "replace", "zero-out"]
@@ -33,8 +33,6 @@ DEFAULT_ADJACENCY: Adjacency = "add-remove"
 Sampling = Literal["poisson", "fixed-size", "shuffle"]
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)
 
-SHOWN = 4  # more values of one parameter than this are not all in a repr
-
 AnyMechanism = TypeVar("AnyMechanism", bound="Mechanism")
 
 _KINDS: dict[str, type[Mechanism]] = {}  # by name, as `to_dict` gives it
@@ -42,7 +40,7 @@ _KINDS: dict[str, type[Mechanism]] = {}  # by name, as `to_dict` gives it
 
 @dataclass(frozen=True)
 class Mechanism(Checked, ABC):
-    """What was run on the data. Every mechanism is a frozen dataclass."""
+    """A description of what was run on the data, a frozen dataclass that makes its curve."""
 
     def curve(self, adjacency: str | None = None, *, group_size: int = 1) -> TradeOff:
         """The certified trade-off curve: what no attacker can beat, if the description is true.
@@ -75,7 +73,7 @@ class Mechanism(Checked, ABC):
             cls.__repr__ = Mechanism.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        shown = (f"{name}={_brief(value)}" for name, value in self._given().items())
+        shown = (f"{name}={parameters.brief(value)}" for name, value in self._given().items())
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _given(self) -> dict[str, Any]:
@@ -111,21 +109,26 @@ class Mechanism(Checked, ABC):
 
     @classmethod
     def of_parameters(cls, **parameters: Any) -> Self:
+        """The mechanism with the parameters that `to_dict` names."""
         return cls(**parameters)
 
     @property
     def inner(self) -> tuple[Mechanism, ...]:
+        """The mechanisms that this one is made of."""
         return ()
 
     def free_parameters(self) -> list[str]:
+        """The names of the parameters that were left out for `choose`."""
         may_be_free = [each.name for each in fields(self) if "search" in each.metadata]
         own = [name for name in may_be_free if getattr(self, name) is None]
         return [*own, *(name for part in self.inner for name in part.free_parameters())]
 
     def with_parameter(self, name: str, value: float) -> Self:
+        """The same mechanism with this value of a parameter that was left out."""
         return replace(self, **{name: value})
 
     def search(self, name: str) -> Search:
+        """The range in which `choose` looks for a parameter."""
         for each in fields(self):
             if each.name == name:
                 return each.metadata["search"]  # type: ignore[no-any-return]
@@ -137,13 +140,6 @@ class Mechanism(Checked, ABC):
             remedy = "set it, or let dprime.choose find it for a target"
             raise validate.invalid_input(name, "missing", "given to compute a curve", remedy)
         return float(value)
-
-
-def _brief(value: object) -> str:
-    """The first and the last of many values; anything else as it is."""
-    if isinstance(value, tuple) and len(value) > SHOWN:
-        return f"({value[0]!r}, ..., {value[-1]!r}: {len(value):,} of them)"
-    return repr(value)
 
 
 def _plain(value: object) -> Any:
@@ -160,7 +156,7 @@ def _read(value: object) -> Any:
 
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
-    """Gaussian noise on full-batch sums: exact."""
+    """Gaussian noise on a sum over all records, `steps` times; its curve is exact."""
 
     noise_multiplier: float | None = field(default=None, metadata=NOISE)
     steps: int | None = field(default=1, metadata=STEPS)
@@ -172,17 +168,14 @@ class Gaussian(Mechanism):
         return PrivacyLosses(mu_squared=steps * (distance / z) ** 2)
 
 
-def _either(name: str, value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise validate.invalid_value(name, value, "true or false", "leave it out for false")
-
-
+@parameters.leading("DPSGD.from_epochs(batch_size=256, dataset_size=60_000, epochs=10)")
 @dataclass(frozen=True)
 class DPSGD(Mechanism):
     """DP-SGD: clipped per-example gradients, Gaussian noise, a batch sampled at each step.
 
-    One of `noise_multiplier`, `sample_rate` and `steps` may be left out for `choose` to find.
+    `noise_multiplier` is the noise's standard deviation over the clipping norm, `sample_rate` the
+    share of the records in a batch. One of the first three parameters may be left out for `choose`
+    to find. `DPSGD.from_epochs` takes the sizes of batch and data set, and epochs.
 
     `sampling` says how batches are made. "poisson": every record independently with probability
     `sample_rate`. "fixed-size": a uniform batch of fixed size, drawn anew each step. "shuffle": the
@@ -206,7 +199,30 @@ class DPSGD(Mechanism):
     sampling: Sampling = parameter(
         "poisson", partial(validate.one_of, options=SAMPLINGS), kw_only=True
     )
-    public_size: bool = parameter(False, _either, kw_only=True)
+    public_size: bool = parameter(False, parameters.either, kw_only=True)
+
+    @classmethod
+    def from_epochs(
+        cls,
+        *,
+        batch_size: float,
+        dataset_size: int,
+        epochs: float,
+        noise_multiplier: float | None = None,
+        sampling: Sampling = "poisson",
+        public_size: bool = True,
+    ) -> Self:
+        """The training of so many epochs, rounded up to whole steps.
+
+        The sampling rate is `batch_size / dataset_size`. The number of records is public then, and
+        a record is zeroed out; `public_size=False` says that the sizes are constants of yours.
+
+        >>> DPSGD.from_epochs(batch_size=256, dataset_size=60_000, epochs=10)
+        DPSGD(sample_rate=0.004266666666666667, steps=2344, sampling='poisson', public_size=True)
+        """
+        rate = parameters.rate_of_sizes(batch_size, dataset_size)
+        steps = parameters.steps_from_epochs(epochs, rate)
+        return cls(noise_multiplier, rate, steps, sampling=sampling, public_size=public_size)
 
     @property
     def default_adjacency(self) -> str:
@@ -214,6 +230,7 @@ class DPSGD(Mechanism):
 
     @property
     def epochs(self) -> float:
+        """Expected passes over the data: steps times sampling rate."""
         return self._required("steps") * self._required("sample_rate")
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
@@ -221,7 +238,7 @@ class DPSGD(Mechanism):
         steps = int(self._required("steps"))
         self._refuse_unproved(adjacency, group_size)
         if self.sampling == "shuffle":
-            phase = Shuffled(z, steps, *steps_in_pass(q), SENSITIVITY[adjacency])
+            phase = Shuffled(z, steps, *parameters.steps_in_pass(q), SENSITIVITY[adjacency])
             return PrivacyLosses(shuffled=(phase,))
         if q == 1.0:  # every batch is all of the data
             return Gaussian(z, steps).losses(adjacency, group_size)
@@ -294,7 +311,7 @@ class Composition(Mechanism):
         self.__post_init__()
 
     def __repr__(self) -> str:
-        return f"Composition{_brief(self.mechanisms)}"
+        return f"Composition{parameters.brief(self.mechanisms)}"
 
     @classmethod
     def of_parameters(cls, **parameters: Any) -> Self:
@@ -366,10 +383,12 @@ class PoolSampled(Mechanism):
 
     @property
     def prior(self) -> float:
+        """The probability with which each record was drawn, as the prior of every question."""
         return self._required("sampling_probability")
 
     @property
     def least_prior(self) -> float:
+        """The smallest of these probabilities, where records differ in them."""
         return self.prior if self.least is None else self.least
 
     @property

@@ -1,4 +1,4 @@
-"""What is asked of a curve: an entry of the registry with its conditions.
+"""Readings of a curve: entries of the registry with their conditions.
 
     Metric (in METRICS) ──► Reading (with its conditions) ──► MetricValue (on a curve)
 
@@ -57,6 +57,7 @@ class MetricValue:
         return shown
 
     def shown(self) -> str:
+        """The number as tables show it, rounded to the safe side."""
         if self.kind == "lower bound":
             return round_down(self.value)
         if self.name in METRICS and METRICS[self.name].rises:
@@ -107,14 +108,17 @@ class Reading:
 
     @property
     def metric(self) -> Metric:
+        """The entry of the registry."""
         return METRICS[self.name]
 
     @property
     def title(self) -> str:
+        """The name that people read, with the conditions in it."""
         return self._filled(self.metric.title)
 
     @property
     def phrase(self) -> str:
+        """The name in a sentence of an audit."""
         return self._filled(self.observation.phrase)
 
     @property
@@ -127,6 +131,7 @@ class Reading:
 
     @property
     def blind(self) -> float:
+        """The value that guessing reaches."""
         baseline = self.metric.baseline
         return 0.0 if baseline is None else baseline.value(self.conditions)
 
@@ -139,18 +144,21 @@ class Reading:
         return needed or given
 
     def value(self, curve: TradeOffMetrics) -> float:
+        """The metric of a curve, as a number."""
         read = self.metric.read or getattr(TradeOffMetrics, self.name)
         return float(read(curve, *self.conditions.values()))
 
     def of(self, curve: TradeOffMetrics) -> MetricValue:
+        """The metric of a curve, with its kind and its sentence."""
         return self.valued(self.value(curve), curve.kind)
 
     def valued(self, value: float, kind: Kind = "certified") -> MetricValue:
+        """A number that is known already, with its sentence."""
         at, sentence = {**self.conditions, **self.metric.stated}, self.sentence(value, kind)
         return MetricValue(self.name, self.title, value, kind, at, sentence)
 
     def sentence(self, value: float, kind: Kind = "certified") -> str:
-        """What a value says to somebody without mathematics; of a lower bound, what it bounds."""
+        """A sentence about a value for readers without mathematics; a lower bound says so."""
         if kind == "lower bound":
             return f"This attacker reaches {self.phrase} of at least {round_down(value)}."
         number = Ceiling(value) if self.metric.rises else Floor(value)

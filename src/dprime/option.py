@@ -13,7 +13,8 @@ import difflib
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -41,7 +42,8 @@ def whole(name: str, text: str) -> int:
         value = -1.0
     if value >= 0 and value.is_integer():
         return int(value)
-    raise validate.invalid_value(name, text, "a whole number, 0 or more", "write it in digits")
+    remedy = "write it in digits, such as 60000"
+    raise validate.invalid_value(name, text, "a whole number, 0 or more", remedy)
 
 
 def _same(_: str, text: Any) -> Any:
@@ -187,16 +189,21 @@ def options_of(configuration: type) -> tuple[Option, ...]:
 
 
 def nearest(name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """The remedy for a name that nothing goes by: one that has its words, or nearly its letters.
+    """The remedy for a name that nothing goes by: those with its words, beginning or letters.
 
     >>> nearest("--records", ["--record", "--max-records"]), nearest("noise", ["noise_multiplier"])
     ('did you mean --max-records?', 'did you mean noise_multiplier?')
+    >>> nearest("-e", ["--steps", "--epochs", "--epsilon"])
+    'did you mean --epochs or --epsilon?'
     """
     names, words = [*known], _words(name)
-    near = [each for each in names if words <= _words(each)]
     bare = {each.strip("-"): each for each in names}
+    near = [each for each in names if words <= _words(each)]
+    near = near or [bare[each] for each in bare if each.startswith(name.strip("-").lower() or "-")]
     near = near or [bare[each] for each in difflib.get_close_matches(name.strip("-"), bare, 1)]
-    return f"did you mean {near[0]}?" if near else otherwise or f"known are {', '.join(names)}."
+    if near:
+        return f"did you mean {_either(tuple(near[:3]))}?"
+    return otherwise or f"known are {', '.join(names)}."
 
 
 def _words(name: str) -> set[str]:
@@ -215,6 +222,16 @@ def check_names(name: str, given: Any, known: Iterable[str] | None = None) -> No
             raise validate.InputError(words)
 
 
+@contextmanager
+def names_of_file(file: Path | None, given: Iterable[str]) -> Iterator[None]:
+    """Let errors name words of the file as it does, and only what was given by its flag."""
+    try:
+        yield
+    except validate.InputError as error:
+        error.typed = None if file is None else frozenset(given)
+        raise
+
+
 def as_typed(sentence: str, flags: Mapping[str, str]) -> str:
     """A sentence of an error with its names as they are typed.
 
@@ -228,7 +245,7 @@ def as_typed(sentence: str, flags: Mapping[str, str]) -> str:
         subject = flags[subject]
     elif subject.startswith("Exactly one of "):
         subject = re.sub(r"\w+", lambda word: flags.get(word[0], word[0]), subject)
-    value = r"(\w+)=([\"']?)([-\w.,]*\w)\2"
+    value = r"(?<!['\w])(\w+)=([\"']?)([-\w.,]*\w)\2"  # not in what the user typed
     rest = re.sub(value, lambda w: f"{flags[w[1]]} {w[3]}" if w[1] in flags else w[0], rest)
     long_name = r"(?<![-\w'])[a-z]+_[a-z_]+(?![\w'=])"  # no word of a sentence has a line in it
     rest = re.sub(long_name, lambda word: flags.get(word[0], word[0]), rest)

@@ -35,12 +35,12 @@ NOISE_MULTIPLIER = _training(
 )
 SAMPLE_RATE = _training("sample_rate", "Share of the records in a batch, such as 256/60000")
 STEPS = _training("steps", "Number of training steps", WHOLE)
-EPOCHS = _training("epochs", "Passes over the training data, rounded up to steps")
+EPOCHS = _training("epochs", "Passes over the training data, rounded up to whole steps")
 SAMPLING = Option(
     "sampling", "How batches are drawn", TEXT, "poisson", ("poisson", "fixed-size", "shuffle")
 )
 EXPECTED_BATCH_SIZE = _training(
-    "expected_batch_size", "Divisor of every sum of gradients, where it is public"
+    "expected_batch_size", "Public number that divides every sum of gradients"
 )
 BATCH_SIZE = Option("batch_size", "Expected number of records in a batch")
 LEARNING_RATE = _training("learning_rate", "Learning rate")
@@ -52,7 +52,10 @@ LOSS = _training(
     "loss", "Loss", TEXT, choices=("cross-entropy", "squared-error", "binary-cross-entropy")
 )
 SENSITIVITY = _training(
-    "sensitivity", "What the noise is scaled to; local is not DP", TEXT, choices=("global", "local")
+    "sensitivity",
+    "Sensitivity for the noise; local is not DP",
+    TEXT,
+    choices=("global", "local"),
 )
 MODEL = Option("model", "Network: linear, dense-64-32, conv-16-32 or module:function", TEXT)
 TRAINER = Option("trainer", "Your own training function, module:function", TEXT)
@@ -62,7 +65,7 @@ TRAINER = Option("trainer", "Your own training function, module:function", TEXT)
 ADJACENCY = Option(
     "adjacency", "How the two worlds differ", TEXT, choices=("add-remove", "zero-out", "replace")
 )
-GROUP_SIZE = Option("group_size", "Number of records that one person may have", WHOLE, 1)
+GROUP_SIZE = Option("group_size", "Largest number of records of one person", WHOLE, 1)
 
 # The data -----------------------------------------------------------------------------------------
 
@@ -72,9 +75,7 @@ DATASET_SIZE = Option("dataset_size", "Number of training records", WHOLE)
 MAX_RECORDS = Option("max_records", "Use only the first N records", WHOLE)
 POOL_SIZE = Option("pool_size", "Use only the first N distinct records as the pool", WHOLE)
 RECORD = Option("record", "Index of the attacked record", WHOLE)
-RECORDS = Option(
-    "records", "Number of records that are attacked, from the first of the pool", WHOLE
-)
+RECORDS = Option("records", "Number of attacked records, the first of the pool", WHOLE)
 SAMPLING_PROBABILITY = Option(
     "sampling_probability", "π, the probability with which each record of the pool is trained on"
 )
@@ -83,7 +84,7 @@ SAMPLING_PROBABILITIES = Option(
 )
 PROBABILITY_COLUMN = Option("probability_column", "Column with a π for each record", TEXT)
 SHADOW_PROBABILITY = Option("shadow_probability", "π of the shadow models")
-IGNORE = Option("ignore", "Column that does not make two records distinct, such as an id", REPEATED)
+IGNORE = Option("ignore", "Column to ignore when records are compared, such as an id", REPEATED)
 
 # What metrics are read at -------------------------------------------------------------------------
 
@@ -93,32 +94,35 @@ PRIOR = _condition(
     "Share of members among the candidates, for precision and success",
     default="0.1; for success 0.5",
 )
-MIN_TPR = _condition("min_tpr", "Least TPR of the attackers that count")
-BELIEF_PRIOR = Option("belief_prior", "Belief before looking")
-EXCEEDED = Option("exceeded", "Probability with which a belief may be exceeded")
-BELIEF_LEVEL = Option("belief_level", "Belief whose exceedance is read")
+MIN_TPR = _condition("min_tpr", "Smallest TPR at which an attacker counts")
+BELIEF_PRIOR = Option("belief_prior", "Belief in membership before the attack")
+EXCEEDED = Option("exceeded", "Probability with which the belief may be exceeded")
+BELIEF_LEVEL = Option("belief_level", "Level of belief; the probability of exceeding it is read")
 DELTA = Option("delta", "δ at which ε is read")
 EPSILON_LEVEL = Option("epsilon_level", "ε at which δ is read")
 MAX_PRIOR = Option("max_prior", "Probability of a secret attribute's likeliest value")
 GUESS = Option("guess", "Probability that a guess without the model reconstructs a record")
-MIN_TNR = Option("min_tnr", 'Least share of outsiders called "not a member"')
-LOSS_BOUND = Option("loss_bound", "Largest loss")
-DENIABILITY = Option("deniability", "Probability that none of the records was used")
+MIN_TNR = Option("min_tnr", 'Smallest share called "not a member" of the outsiders')
+LOSS_BOUND = Option("loss_bound", "Largest value of the loss")
+DENIABILITY = Option("deniability", "Smallest probability that none of the named records was used")
 OUTPUT_PROBABILITY = Option(
-    "output_probability", "Least probability of what is observed, where none was used"
+    "output_probability", "Smallest probability of an observation that counts"
 )
 
 # What is kept or claimed --------------------------------------------------------------------------
 
-RHO = Option("rho", "ρ of a guarantee of zero-concentrated DP")
-MU = Option("mu", "μ of a guarantee of Gaussian DP")
+RHO = Option("rho", "ρ of a zero-concentrated DP guarantee")
+MU = Option("mu", "μ of a Gaussian DP guarantee")
 ADVANTAGE = Option("advantage", "Largest acceptable membership advantage")
 BAYES_SECURITY = Option("bayes_security", "Least acceptable Bayes security")
 TPR = Option("tpr", "Largest acceptable TPR, at --fpr")
-PRECISION = Option("precision", "Largest acceptable precision, of attackers with --min-tpr")
+PRECISION = Option("precision", "Largest acceptable precision of attackers that reach --min-tpr")
 SUCCESS = Option("success", "Largest acceptable success, at --prior")
-BELIEF = _claim("belief", "Largest acceptable belief, from --belief-prior, but for --exceeded")
-EPSILON = _claim("epsilon", "ε that is kept or claimed, at --delta")
+BELIEF = _claim(
+    "belief",
+    "Largest acceptable belief from --belief-prior, but for a probability of --exceeded",
+)
+EPSILON = _claim("epsilon", "ε of the guarantee, at --delta")
 SECRET_SUCCESS = Option(
     "secret_success", "Largest acceptable success at guessing a secret, at --max-prior"
 )
@@ -126,7 +130,7 @@ RECONSTRUCTION_SUCCESS = Option(
     "reconstruction_success", "Largest acceptable success of a reconstruction, at --guess"
 )
 ROUND_TO = Option(
-    "round_to", "What a chosen length is a whole number of", TEXT, "steps", ("steps", "epochs")
+    "round_to", "Unit of a chosen training length", TEXT, "steps", ("steps", "epochs")
 )
 
 # Attacks and their bounds -------------------------------------------------------------------------
@@ -151,9 +155,9 @@ METRIC = Option("metric", "Metric by which the claim is judged", TEXT)
 METHOD = Option("method", "Method of the lower bound", TEXT)
 ASSUME = Option("assume", "Accept an assumption that the method rests on", TEXT)
 CONFIDENCE = Option("confidence", "Confidence level")
-STRENGTH = Option("strength", "The attacker's d′, divided by the most that keeps the claim")
-POWER = Option("power", "Share of audits that shall succeed")
-FRACTION_OF_CLAIM = Option("fraction_of_claim", "Share of the claimed metric that is to be shown")
+STRENGTH = Option("strength", "Assumed d′ of the attacker, as a multiple of the claim's")
+POWER = Option("power", "Probability with which the audit is to succeed")
+FRACTION_OF_CLAIM = Option("fraction_of_claim", "Share of the claimed value to reach")
 
 # Who decides, in a report -------------------------------------------------------------------------
 
@@ -167,40 +171,40 @@ RECIPIENTS = Option("recipients", "Who gets the model, or may ask it", TEXT)
 
 # Where, and what is written -----------------------------------------------------------------------
 
-SEED = Option("seed", "Random seed; never that of a model you release", WHOLE)
-SEED_FROM = Option("seed_from", "Run whose seed is used again", FILE)
-SEED_FILE = Option("seed_file", "Secret seed: read if the file exists, else written", FILE)
+SEED = Option("seed", "Random seed; it must not be the seed of a model that you release", WHOLE)
+SEED_FROM = Option("seed_from", "Run file whose seed is used", FILE)
+SEED_FILE = Option("seed_file", "File of the secret seed: read if it exists, else written", FILE)
 DEVICE = Option("device", "Device: cpu or cuda", TEXT)
 MEMORY = Option("memory", "Memory for training, in GB")
 BACKEND = Option("backend", "Where trainings run", TEXT, "local", ("local", "processes", "ray"))
-WORKERS = Option("workers", "Number of processes", WHOLE, note="One for each core if not given.")
+WORKERS = Option("workers", "Number of processes", WHOLE, note="Default: one for each core.")
 ADDRESS = Option(
     "address",
-    "Ray cluster: auto, host:port or ray://…",
+    "Ray cluster: auto, host:port or ray://host:port",
     TEXT,
-    note="One is started here if not given.",
+    note="Default: one is started here.",
 )
-TIME_LIMIT = Option("time_limit", "Seconds before a block is retried, of processes and ray")
-RUN = Option("run", "File of the run, to begin or go on with", PLACE, note="In runs/ if not given.")
-SHADOW_FILE = Option("shadow_file", "File of the shadow models, to use them again", NAMED_FILE)
+TIME_LIMIT = Option("time_limit", "Seconds after which processes and ray retry a block")
+RUN = Option("run", "Run file to create or continue", PLACE, note="Default: a new one in runs/.")
+SHADOW_FILE = Option("shadow_file", "File of the shadow models, kept for use again", NAMED_FILE)
 OUT = Option("out", "File to write", FILE)
-MEMBERS = Option("members", "Secret file to write: who was drawn, 0 or 1 a line", FILE)
+MEMBERS = Option("members", "Secret file to write: 1 for each record drawn, else 0", FILE)
 CHARTS = Option("charts", "Folder to write charts to", FOLDER)
-FORMAT = Option("format", "Format of the charts", TEXT, "svg", ("svg", "png", "json"))
+FORMAT = Option("format", "Format of the output", TEXT)
 CARD = Option("card", "Privacy card to write, .json or .md", FILE)
-MODEL_CARD = Option("model_card", "Model card to write its privacy section into, .md", FILE)
-REGISTRY = Option("registry", "Draft for OpenDP's registry of deployments, .yaml", FILE)
+MODEL_CARD = Option("model_card", "Model card that gets a privacy section, .md", FILE)
+REGISTRY = Option("registry", "Draft to write for OpenDP's registry of deployments, .yaml", FILE)
 PDF = Option("pdf", "PDF to write; needs Chromium", FILE)
-ABOUT = Option("about", "TOML file of who decides about the model, and what they accept", FILE)
-HOST = Option("host", "Address to listen on; others then need the token", TEXT)
+ABOUT = Option("about", "TOML file: who decides about the model, and which risks they accept", FILE)
+HOST = Option("host", "Address to listen on; visitors from elsewhere need the token", TEXT)
 PORT = Option("port", "Port to listen on; 0 takes a free one", WHOLE, 8765)
-TOKEN = Option("token", "Token to ask visitors for; drawn with --host if not given", TEXT)
+TOKEN = Option("token", "Token that visitors need; with --host a random one by default", TEXT)
 STATIC = Option(
     "static", "Write the page into this folder, for any web server, instead of serving it", FOLDER
 )
 FAIL_ON = Option(
     "fail_on",
-    "Weakest outcome that ends with exit code 1",
+    "Exit code 1 for this outcome, and always for refuted",
     TEXT,
     "refuted",
     ("refuted", "inconclusive"),
@@ -221,10 +225,11 @@ MECHANISM = (NOISE_MULTIPLIER, SAMPLE_RATE, STEPS)
 LENGTHS = (*MECHANISM, EPOCHS)
 SIZES = (
     BATCH_SIZE.here(note="With --dataset-size, in place of --sample-rate."),
-    DATASET_SIZE.here(note="With --batch-size; it is public then."),
+    DATASET_SIZE.here(note="With --batch-size; the number counts as public."),
 )
 COMPARED = (ADJACENCY.here("add-remove"), GROUP_SIZE)
 BACKENDS = (BACKEND, WORKERS, ADDRESS, TIME_LIMIT)
+CHART_FORMAT = FORMAT.here("svg", choices=("svg", "png", "json"), note="For --charts.")
 
 DECLARED: Mapping[str, Option] = {
     each.name: each for each in [*globals().values()] if isinstance(each, Option)

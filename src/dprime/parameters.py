@@ -6,16 +6,18 @@ A field of a `Checked` dataclass says both with `field(metadata=checked(...))` o
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 from dprime import validate
 
 LEAST_NOISE = 1e-3  # with less noise than this every record is revealed
 MOST_STEPS = 10_000_000  # more steps than this are not certified
+SHOWN = 4  # more values of one parameter than this are not all in a repr
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,40 @@ class Checked:
 
     def check_together(self) -> None:
         """Refuse parameters that do not fit each other; each alone is checked before."""
+
+
+def leading(other: str) -> Callable[[type[Any]], type[Any]]:
+    """Lead whoever gives a constructor the names of another one to a call of that."""
+
+    def lead(cls: type[Any]) -> type[Any]:
+        made = cls.__init__
+
+        @wraps(made)
+        def init(self: Any, *values: Any, **given: Any) -> None:
+            for name in re.findall(r"(\w+)=", other):
+                if name in given:
+                    wanted = f"left out of {cls.__name__}(...)"
+                    raise validate.invalid_value(name, given[name], wanted, f"write {other}")
+            made(self, *values, **given)
+
+        cls.__init__ = init
+        return cls
+
+    return lead
+
+
+def either(name: str, value: object) -> bool:
+    """True or false."""
+    if isinstance(value, bool):
+        return value
+    raise validate.invalid_value(name, value, "true or false", "leave it out for false")
+
+
+def brief(value: object) -> str:
+    """The first and the last of many values; anything else as it is."""
+    if isinstance(value, tuple) and len(value) > SHOWN:
+        return f"({value[0]!r}, ..., {value[-1]!r}: {len(value):,} of them)"
+    return repr(value)
 
 
 def limited(
@@ -111,3 +147,17 @@ def steps_from_epochs(epochs: float, sample_rate: float) -> int:
     epochs = validate.positive("epochs", epochs, example=30)
     rate = validate.rate("sample_rate", sample_rate)
     return int(number_of_steps("steps", max(1, math.ceil(epochs / rate * (1 - 1e-12)))))
+
+
+def rate_of_sizes(batch_size: object, dataset_size: object) -> float:
+    """The share of the records in a batch, from the sizes of both."""
+    sizes = {"batch_size": batch_size, "dataset_size": dataset_size}
+    for one, other in (("batch_size", "dataset_size"), ("dataset_size", "batch_size")):
+        if sizes[one] is None:
+            raise validate.invalid_input(one, "missing", f"given with {other}", "add it")
+    records = validate.whole("dataset_size", dataset_size, example=60_000)
+    batch = validate.positive("batch_size", batch_size, example=256)
+    if batch > records:
+        wanted = f"at most the {records:,} records of dataset_size"
+        raise validate.invalid_value("batch_size", batch, wanted, "mend one of the two")
+    return batch / records

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from dprime import estimates, options, validate
@@ -18,7 +18,7 @@ from dprime.guarantees import GDP, ZCDP, EpsilonDelta, StatedGuarantee
 from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, DPSGD, Mechanism, PoolSampled
 from dprime.metrics import CONDITIONS, TARGETS, MetricValue, Reading, conditions_of, profile
 from dprime.option import Option, Texts, read
-from dprime.parameters import steps_from_epochs
+from dprime.parameters import rate_of_sizes, steps_from_epochs
 from dprime.registry import METRICS
 from dprime.solve import Solution, choose, solve
 
@@ -31,7 +31,11 @@ GOALS = tuple(options.DECLARED[name] for name in TARGETS)
 TRAINING = (*options.LENGTHS, *options.SIZES, options.SAMPLING)
 """What describes a training."""
 
-RISK = (*TRAINING, *options.COMPARED)
+RISK = (
+    *TRAINING,
+    options.COMPARED[0].here(note="With --dataset-size the default is zero-out."),
+    options.GROUP_SIZE,
+)
 """What `dprime risk` and `dprime choose` take alike."""
 
 GUARANTEES: Mapping[str, type[StatedGuarantee]] = {"epsilon": EpsilonDelta, "rho": ZCDP, "mu": GDP}
@@ -212,36 +216,22 @@ def _request(mechanism: Mechanism, texts: Texts, goals: Mapping[str, float]) -> 
 
 
 def _described(texts: Texts) -> DPSGD:
-    given: dict[str, Any] = read(options.MECHANISM, texts)
-    if {"batch_size", "dataset_size"} & texts.keys():
-        given["sample_rate"] = _rate_of_sizes(texts)
+    given: dict[str, Any] = read((*options.MECHANISM, options.SAMPLING), texts)
+    sizes = read(options.SIZES, texts)
+    if sizes:
+        leave_out(texts, [options.SAMPLE_RATE], "batch_size and dataset_size give it")
+        given["sample_rate"] = rate_of_sizes(sizes.get("batch_size"), sizes.get("dataset_size"))
         # Who compares by adding a record says that the size is a constant, and not that of the data
         given["public_size"] = texts.get("adjacency") != DEFAULT_ADJACENCY
-    mechanism = DPSGD(**given, sampling=texts.get("sampling", "poisson"))  # type: ignore[arg-type]
     if "epochs" not in texts:
-        return mechanism
+        return DPSGD(**given)
     lengths = {name: texts.get(name) for name in ("steps", "epochs")}
     validate.exactly_one("steps, epochs", lengths, "leave one out")
-    if mechanism.sample_rate is None:
-        remedy = "add --sample-rate, or --batch-size with --dataset-size, or give --steps"
-        raise validate.InputError.of("sample_rate", "be given with epochs", "it is missing", remedy)
+    if "sample_rate" not in given:
+        remedy = "add sample_rate, or batch_size with dataset_size"
+        raise validate.invalid_input("sample_rate", "missing", "given with epochs", remedy)
     epochs = options.EPOCHS.read(texts["epochs"])
-    return replace(mechanism, steps=steps_from_epochs(epochs, mechanism.sample_rate))
-
-
-def _rate_of_sizes(texts: Texts) -> float:
-    """The share of the records in a batch, from the size of both."""
-    for one, other in (("batch_size", "dataset_size"), ("dataset_size", "batch_size")):
-        if one not in texts:
-            raise validate.invalid_input(one, "missing", f"given with {other}", "add it")
-    leave_out(texts, [options.SAMPLE_RATE], "batch_size and dataset_size give it")
-    sizes = read(options.SIZES, texts)
-    records = validate.whole("dataset_size", sizes["dataset_size"], example=60_000)
-    batch = validate.positive("batch_size", sizes["batch_size"], example=256)
-    if batch > records:
-        wanted = f"at most the {records:,} records of dataset_size"
-        raise validate.invalid_value("batch_size", batch, wanted, "mend one of the two")
-    return batch / records
+    return DPSGD(**given, steps=steps_from_epochs(epochs, given["sample_rate"]))
 
 
 def _adjacency(texts: Texts, mechanism: Mechanism, goals: Mapping[str, float]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Real
 from typing import Self
 
@@ -12,7 +12,7 @@ WHOLE_TOLERANCE = 1e-9  # how far from a whole number a float still counts as on
 
 
 class InputError(ValueError):
-    """What the user gave cannot be used; every other exception is a bug of dprime's.
+    """An input that cannot be used; every other exception is a bug of dprime's.
 
     >>> error = invalid_value("delta", 2, "below 1", "give a number such as 1e-5")
     >>> print(error)
@@ -25,11 +25,13 @@ class InputError(ValueError):
     requirement: str = ""
     value: object = None  # what was given, where that is a value
     remedy: str = ""
+    typed: Collection[str] | None = None  # the options that were typed, where others are of a file
 
     @classmethod
     def of(
         cls, parameter: str, requirement: str, found: str, remedy: str = "", value: object = None
     ) -> Self:
+        """The error in its usual words."""
         error = cls(f"{parameter} must {requirement}, but {found}{remedy and ': ' + remedy}.")
         error.parameter, error.requirement, error.remedy = parameter, requirement, remedy
         error.value = value
@@ -53,7 +55,11 @@ def parse(name: str, text: str) -> float:
     try:
         return float(numerator) / (float(denominator) if slash else 1.0)
     except (ValueError, ZeroDivisionError):
-        remedy = "give a number such as 0.01 or 256/60000"
+        remedy = "give a number such as 3, 0.01, 1e-5 or 256/60000"
+        if "%" in text:
+            remedy = "write 10 % as 0.1"
+        elif "," in text:
+            remedy = "write decimals with a point, as in 3.5, and thousands without a comma"
         raise invalid_value(name, text, "a number", remedy) from None
 
 

@@ -56,6 +56,10 @@ def test_the_score_of_losses():
 
 def test_names_and_who_needs_more_than_a_model():
     target = AttackTarget(FunctionTrainer(len), DATA, pool=DATA)
+    assert " ".join(ADVERSARIES) == (
+        "di api-access static-poisoning intermediate-models adaptive-poisoning gradient "
+        "malicious-dataset opposing-dataset chosen-weights attribute noise-grid"
+    )
     for name, kind in ADVERSARIES.items():
         assert type(adversary_named(name)) is kind
         if not kind.any_trainer:

@@ -147,12 +147,8 @@ def test_any_columns_and_values(seed, columns, count, clip_norm):
 def test_frozen_weights_do_not_count():
     module, completions = made("dense")
     first, last = module[0], module[2]
-    for frozen in (
-        (first.weight,),
-        (first.weight, first.bias),
-        (first.bias, last.weight),
-        (last.bias,),
-    ):
+    both = (first.weight, first.bias)
+    for frozen in ((first.weight,), both, (first.bias, last.weight), (last.bias,)):
         for weight in module.parameters():
             weight.requires_grad_(all(weight is not one for one in frozen))
         agree(gradients(module, completions), explicit(module, completions, 1.0))
@@ -191,14 +187,10 @@ def test_squared_distances_in_float32_are_not_negative():
 def test_gradients_near_each_other_lose_nothing_to_float32():
     module, completions = made("dense")
     values = torch.tensor([[1.0], [1.0 + 2**-12]])
-    close = Completions(
-        completions.records.float(), completions.targets, completions.columns, values
-    )
+    records = completions.records.float()
+    close = Completions(records, completions.targets, completions.columns, values)
     found = gradients(module.float(), close, 0.01)
-    exact = Completions(
-        completions.records.float().double(), completions.targets, completions.columns,
-        values.double(),
-    )  # fmt: skip
+    exact = replace(close, records=records.double(), values=values.double())
     wanted = explicit(module.double(), exact, 0.01)
     squares, distances = found.exactly()
     apart = (wanted[:, 0] - wanted[:, 1]).square().sum(dim=1)
@@ -297,9 +289,8 @@ def test_parts_make_the_whole(seed, z):
     whole = full(gradients(module, completions), z)
     parts = WorstPair()
     for rows in (slice(0, 5), slice(5, 6), slice(6, 12)):
-        part = replace(
-            completions, records=completions.records[rows], targets=completions.targets[rows]
-        )
+        records, targets = completions.records[rows], completions.targets[rows]
+        part = replace(completions, records=records, targets=targets)
         parts = full(gradients(module, part), z, parts)
     assert parts.difference == pytest.approx(whole.difference, rel=1e-9)
     assert parts.term == pytest.approx(whole.term, rel=1e-9)

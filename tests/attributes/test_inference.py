@@ -20,9 +20,7 @@ from dprime.monitor.monitor import Monitor
 from private_training import Maker
 from watching import certified
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::dprime.monitor.checks.PrivacyWarning"),
-]
+pytestmark = [pytest.mark.filterwarnings("ignore::dprime.monitor.checks.PrivacyWarning")]
 
 VALUES = [-1.0, 0.0, 2.0]
 FEW = Attribute.column(0, VALUES, name="few")
@@ -140,11 +138,8 @@ def test_the_two_forms(private):
 
 def test_the_certified_line_is_the_monitors(private):
     made, watcher = private(), AttributeInference(FEW)
-    options = {
-        "watchers": [watcher],
-        "show": None,
-        "other_mechanisms": [Gaussian(noise_multiplier=2.0)],
-    }
+    other = [Gaussian(noise_multiplier=2.0)]
+    options = {"watchers": [watcher], "show": None, "other_mechanisms": other}
     with Monitor(made.engine, **made.named(), **options) as monitor:
         made.train()
         assert watcher.certified().advantage() == monitor.mechanism().curve("replace").advantage()

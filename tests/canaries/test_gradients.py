@@ -85,9 +85,8 @@ def step():
     """A training before the noise of its first step, with canaries of which all are drawn."""
 
     def made(mode, clip_norm=2.0):
-        private = made_private(
-            network(), toy(), noise=NOISE, batch=100, mode=mode, clip_norm=clip_norm
-        )
+        own = {"noise": NOISE, "batch": 100, "mode": mode, "clip_norm": clip_norm}
+        private = made_private(network(), toy(), **own)
         training = OpacusTraining(**private.parts())
         canaries = GradientCanaries(COUNT, seed=3)
         canaries.start(training)

@@ -112,9 +112,8 @@ def test_nothing_but_the_batches_tells_how_the_coins_fell():
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "ew"])  # needs one record
 def test_a_batch_of_empty_places_only_is_a_step_without_records(mode):
     canaries = InputCanaries.crafted(DATA, COUNT, seed=3, **PUBLIC)
-    private = made_private(
-        model(), canaries.with_canaries(DATA), noise=NOISE, batch=BATCH, mode=mode
-    )
+    data = canaries.with_canaries(DATA)
+    private = made_private(model(), data, noise=NOISE, batch=BATCH, mode=mode)
     private.train(1)
     before = torch.cat([p.detach().flatten() for p in private.model.parameters()])
     empty = (200 + np.flatnonzero(~canaries._inside)[:3]).tolist()

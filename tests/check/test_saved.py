@@ -276,11 +276,7 @@ def test_the_tails_of_the_noise_are_composed():
 def test_what_else_read_the_data_is_composed_and_named():
     steps, norm, before = DPSGD(1.0, 0.01, 50), Gaussian(20.0), DPSGD(2.0, 0.02, 10)
     one, both, none = (
-        risk(
-            check_saved(
-                "run.pt", state(STEPS, other_mechanisms=[each.to_dict() for each in listed])
-            )
-        )
+        risk(check_saved("run.pt", state(STEPS, other_mechanisms=[e.to_dict() for e in listed])))
         for listed in ([norm], [norm, before], [])
     )
     named = "the steps that the monitor saw and other mechanisms on the same data (Gaussian)"

@@ -7,12 +7,7 @@ import pytest
 from scipy import stats
 
 from dprime.curve import TradeOff
-from dprime.membership.confidence import (
-    Interval,
-    contradicts,
-    over_repetitions,
-    precision_of_share,
-)
+from dprime.membership.confidence import Interval, contradicts, over_repetitions, precision_of_share
 
 PRIOR = 0.3
 

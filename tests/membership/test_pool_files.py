@@ -75,14 +75,8 @@ def test_another_file_gives_no_mechanism(folder, text):
 def test_secrets_are_for_their_owner_alone(folder):
     (folder / "train.csv").write_text("old")
     (folder / "train.csv").chmod(0o644)
-    sample(
-        "pool.csv",
-        "train.csv",
-        sampling_probability=0.3,
-        members="who",
-        seed_file="seed",
-        force=True,
-    )
+    secret = {"members": "who", "seed_file": "seed"}
+    sample("pool.csv", "train.csv", sampling_probability=0.3, force=True, **secret)
     assert [mode(folder / name) for name in ("train.csv", "who", "seed")] == [0o600] * 3
     assert mode(folder / "train.csv.pool.json") & 0o044 == mode(folder / "pool.csv") & 0o044
     assert (folder / "train.csv").read_text().startswith(HEADER)

@@ -7,11 +7,7 @@ from dprime.curve import TradeOff
 from dprime.data import Dataset
 from dprime.membership import Cohort, InferenceConfig, infer, signals_of
 from dprime.membership.attacks import RMIA, AttackR, Evidence, LiRA
-from dprime.membership.confidence import (
-    contradicts,
-    over_repetitions,
-    precision_of_share,
-)
+from dprime.membership.confidence import contradicts, over_repetitions, precision_of_share
 from dprime.membership.config import Recipe
 from dprime.membership.planner import plan
 from dprime.membership.pool import draw

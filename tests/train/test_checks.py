@@ -62,19 +62,11 @@ TWO_ROWS = nn.Unflatten(1, (2, 3))
 REFUSED = [
     (image_model(nn.BatchNorm2d(8)), IMAGES, rf"'1' .* {MIXING}: replace it by nn.GroupNorm\(2, 8"),
     (Wrapped(image_model(nn.BatchNorm2d(8))), IMAGES, rf"'inner.1' \(BatchNorm2d\) {MIXING}"),
-    (
-        nn.Sequential(nn.Linear(4, 7), nn.BatchNorm1d(7)),
-        DATA,
-        r"by nn.GroupNorm\(1, 7\)",
-    ),
+    (nn.Sequential(nn.Linear(4, 7), nn.BatchNorm1d(7)), DATA, r"by nn.GroupNorm\(1, 7\)"),
     (image_model(nn.InstanceNorm2d(8, track_running_stats=True)), IMAGES, MIXING),
     (nn.Sequential(Centred(), nn.Linear(4, 3)), DATA, MIXING),
     (Wrapped(nn.Sequential(Centred(), nn.Linear(4, 3))), DATA, MIXING),
-    (
-        nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5)),
-        DATA,
-        r"'1' \(Dropout\) draws random",
-    ),
+    (nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5)), DATA, r"'1' \(Dropout\) draws random"),
     (Counting(4, 3), DATA, "Counting gives another one for the same records"),
     (nn.Linear(5, 3), DATA, r"model must accept records of shape \(4,\), but it fails on them"),
     (nn.Linear(4, 2), DATA, "labels must be between 0 and 1, but it is 2"),
@@ -85,11 +77,7 @@ REFUSED = [
     (Choosing(4, 3), DATA, "an `if`, a mask or a number taken from the data decides"),
     (changed(lambda m: m.register_full_backward_pre_hook(print)), DATA, "'model' .* backward hook"),
     (changed(lambda m: m[2].weight.register_hook(print)), DATA, "weight '2.weight' has a backward"),
-    (
-        changed(lambda m: setattr(m[1], "forward", torch.tanh)),
-        DATA,
-        r"'1' .* a 'forward' of its",
-    ),
+    (changed(lambda m: setattr(m[1], "forward", torch.tanh)), DATA, r"'1' .* a 'forward' of its"),
     (nn.Sequential(SPECTRAL), DATA, f"'0.parametrizations.weight.0._u' {REMEMBERS}"),
     (SHORTENED, WORDS, f"'0.weight' {REMEMBERS}"),
 ]

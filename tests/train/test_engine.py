@@ -37,7 +37,7 @@ RECIPES = {
     "poisson, masked": TrainingConfig(**RECIPE, sample_rate=0.7),
     "momentum": TrainingConfig(**RECIPE, optimizer=SGD(momentum=0.9), schedule=Decay(0.5, 2)),
     "nesterov": TrainingConfig(**RECIPE, optimizer=SGD(momentum=0.9, nesterov=True)),
-    "adam": TrainingConfig(**RECIPE, optimizer=Adam(), schedule=Cosine(warmup=1)),
+    "adam": TrainingConfig(**RECIPE, optimizer=Adam(0.8, 0.99, 1e-3), schedule=Cosine(warmup=1)),
     "no privacy": TrainingConfig(steps=4, learning_rate=0.5),
     "clipping alone": TrainingConfig(steps=4, learning_rate=0.5, clip_norm=0.3),
     "local": TrainingConfig(**RECIPE, sensitivity="local"),

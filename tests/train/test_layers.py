@@ -100,9 +100,8 @@ def test_opacus_agrees_on_one_step(name, path):
     model, shape = NETWORKS[name]()
     x, y = torch.randn(8, *shape), torch.randint(0, 3, (8,))
     network = layered(model) if path == "fast" else Functional(Wrapped(model))
-    found = network.gradients(
-        network.given_weights()[None], Records(x[None]), y[None], "cross-entropy"
-    )
+    weights = network.given_weights()[None]
+    found = network.gradients(weights, Records(x[None]), y[None], "cross-entropy")
     norms = found.norms()
     clip_norm = float(norms.median())
     total = torch.zeros(1, network.size)

@@ -29,8 +29,7 @@ from dprime.train import EngineContext, Observer, Step, TrainingData
 from dprime.train.compute import HERE
 from dprime.train.data import check_record
 
-Values = tuple[float, ...]
-"""A number for each column of the attribute."""
+Values = tuple[float, ...]  # a number for each column of the attribute
 
 MOMENTS = 8  # steps of its own training at which it looks for the record that shows most
 AT_ONCE = 256  # records whose gradients are in memory at the same time
@@ -134,9 +133,7 @@ def usual_values(records: NDArray[Any], places: Sequence[int]) -> tuple[Values, 
     return (low,), (high,)
 
 
-def completed(
-    records: Dataset, places: Sequence[int], values: Sequence[Sequence[float]]
-) -> Dataset:
+def completed(records: Dataset, places: Sequence[int], values: Sequence[Values]) -> Dataset:
     """Every record with each of the values, in their order."""
     made = np.repeat(records.records, len(values), axis=0)
     made[:, list(places)] = np.tile(np.asarray(values, dtype=np.float32), (len(records), 1))
@@ -144,9 +141,7 @@ def completed(
     return dataclasses.replace(records, records=made, labels=labels, kind="table")
 
 
-def most_revealing(
-    target: AttackTarget, places: Sequence[int], values: Sequence[Sequence[float]]
-) -> int:
+def most_revealing(target: AttackTarget, places: Sequence[int], values: Sequence[Values]) -> int:
     """The record whose gradients differ most between two values, over one training.
 
     By the term of the central-limit form, e^(n0²/z²) + e^(n1²/z²) − 2 e^(⟨g0, g1⟩/z²), summed over

@@ -218,8 +218,7 @@ class CopiedRecord(Adversary):
     """
 
     sees = "updates"
-    where: ClassVar[str]
-    """How the gradient lies to the others', in words."""
+    where: ClassVar[str]  # how the gradient lies to the others', in words
 
     copies: int | None = parameter(None, validate.whole)
 

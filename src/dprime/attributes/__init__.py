@@ -16,11 +16,7 @@ __getattr__, __dir__ = lazy(
     __name__,
     {},
     library="opacus",
-    needing={
-        "Attribute": "attribute",
-        "AttributeInference": "inference",
-        "AttributeRisk": "risks",
-    },
+    needing={"Attribute": "attribute", "AttributeInference": "inference", "AttributeRisk": "risks"},
 )
 
 __all__ = ["Attribute", "AttributeInference", "AttributeRisk"]

@@ -16,11 +16,8 @@ from dprime.attributes.twin import Twin
 from dprime.attributes.worst_pair import WorstPair
 from dprime.monitor.opacus_training import OpacusTraining
 
-Batches = Sequence[tuple[Tensor, Tensor]]
-"""Parts of the records with their targets."""
-
-NUMBERS_AT_ONCE = 1 << 22
-"""The numbers that a layer may have for the completions of one part."""
+Batches = Sequence[tuple[Tensor, Tensor]]  # parts of the records with their targets
+NUMBERS_AT_ONCE = 1 << 22  # the numbers that a layer may have for the completions of one part
 
 UNMOVED = 1e-6
 """Gradients that differ by less, relative to their norm, are the same: float32 rounds as much."""
@@ -32,22 +29,13 @@ ANALYSES: dict[str, Callable[..., WorstPair]] = {
 
 
 class StepAnalysis:
-    """Looks at the records of a step with every value of each attribute.
-
-    Args:
-        attributes: by name.
-        analysis: one of `ANALYSES`.
-
-    Attributes:
-        reached: the attributes that are known to change some gradient.
-        overflown: how often gradients were no numbers, so that nothing could be analysed.
-    """
+    """Looks at the records of a step with every value of each attribute."""
 
     def __init__(self, attributes: Mapping[str, Attribute], analysis: str) -> None:
         self._attributes = attributes
         self._search = ANALYSES[analysis]
-        self.reached: set[str] = set()
-        self.overflown = 0
+        self.reached: set[str] = set()  # the attributes that are known to change some gradient
+        self.overflown = 0  # how often gradients were no numbers: then nothing can be analysed
 
     def worst(
         self, twin: Twin, training: OpacusTraining, noise: float, looked_at: Batches

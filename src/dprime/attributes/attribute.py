@@ -18,12 +18,10 @@ from dprime.attack.attribute import OneAttribute
 from dprime.data.columns import Column, category, column_places, group_name, one_hot_group
 from dprime.data.dataset import Dataset
 
-MOST_VALUES = 1000
-"""More values than this are refused: the pairs of them would take too long."""
+MOST_VALUES = 1000  # more values than this are refused: the pairs of them would take too long
+CLOSE = 1e-6  # a value is one that occurs where it is this close, relative to the column's largest
 
-CLOSE = 1e-6
-"""A value is one that occurs where it is this close, relative to the column's largest."""
-
+Floats = NDArray[np.float64]
 Records = Dataset | NDArray[Any] | Tensor
 
 
@@ -50,7 +48,7 @@ class Attribute:
 
     name: str
     places: tuple[int, ...]
-    values: NDArray[np.float64]
+    values: Floats
     labels: tuple[str, ...]
     prior: Sequence[float] | None = None
     sensitive_value: int | None = None
@@ -233,7 +231,6 @@ class _Table:
         return cls(records, names)
 
     def places(self, columns: Sequence[Column]) -> tuple[int, ...]:
-        """The places of columns."""
         if self.records is not None:
             return column_places(columns, self.names, self.records.shape[1])
         width = None if self.names else max(map(_least_width, columns), default=0)
@@ -285,7 +282,6 @@ def _least_width(column: Column) -> int:
 
 
 def _group(group: str | Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
-    """The columns of a one-hot group."""
     if not isinstance(group, str):
         return tuple(group)
     found = one_hot_group(group, names)
@@ -295,9 +291,7 @@ def _group(group: str | Sequence[Column], names: Sequence[str]) -> tuple[Column,
     return found
 
 
-def _check_values(
-    name: str, values: NDArray[np.float64], width: int, labels: Sequence[str]
-) -> None:
+def _check_values(name: str, values: Floats, width: int, labels: Sequence[str]) -> None:
     """Refuse values that do not fit the columns, and what is no list of at least two."""
     count, what = len(values), f"values of {name}"
     if values.ndim != 2 or values.shape[1] != width:
@@ -325,9 +319,7 @@ def _require(holds: bool, name: str, value: object, requirement: str, remedy: st
         raise validate.invalid_value(name, value, requirement, remedy)
 
 
-def _column_values(
-    name: str, values: str | Sequence[float], column: NDArray[Any] | None
-) -> NDArray[np.float64]:
+def _column_values(name: str, values: str | Sequence[float], column: NDArray[Any] | None) -> Floats:
     """The values of one column, in order where they come from the data."""
     if isinstance(values, str):
         known, remedy = values in ("all", "extremes"), 'give values="all", "extremes", or a list'
@@ -352,8 +344,7 @@ def _is_close(column: NDArray[Any], value: float) -> NDArray[np.bool_]:
     return np.asarray(np.abs(column - value) <= reach)
 
 
-def _nearest(name: str, values: NDArray[np.float64], wanted: float) -> int:
-    """The place of the sensitive value."""
+def _nearest(name: str, values: Floats, wanted: float) -> int:
     close = _is_close(values, validate.number("sensitive_value", wanted))
     remedy = "give one such as " + ", ".join(f"{value:g}" for value in values[:6])
     _require(bool(close.any()), "sensitive_value", wanted, f"one of the values of {name}", remedy)

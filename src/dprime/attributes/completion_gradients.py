@@ -17,25 +17,17 @@ from torch import Tensor
 
 from dprime.attributes.factors import ALL, Factors, Rows
 
-CLIP_MARGIN = 1e-6
-"""The number that Opacus adds to a norm before it divides C by it."""
+CLIP_MARGIN = 1e-6  # the number that Opacus adds to a norm before it divides C by it
 
 
 @dataclass(frozen=True, eq=False)
 class Completions:
-    """Records, each with every value of the attribute.
+    """Records, each with every value of the attribute."""
 
-    Attributes:
-        records: as they are [record, feature].
-        targets: their labels [record, ...].
-        columns: of the attribute [column].
-        values: of those columns [completion, column].
-    """
-
-    records: Tensor
-    targets: Tensor
-    columns: Tensor
-    values: Tensor
+    records: Tensor  # as they are [record, feature]
+    targets: Tensor  # their labels [record, ...]
+    columns: Tensor  # of the attribute [column]
+    values: Tensor  # of those columns [completion, column]
 
     @classmethod
     def unchanged(cls, records: Tensor, targets: Tensor) -> Completions:
@@ -45,7 +37,6 @@ class Completions:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Records, and completions of each."""
         return len(self.records), len(self.values)
 
     def written_out(self) -> Tensor:
@@ -67,14 +58,9 @@ class Completions:
 
 
 class CompletionGradients:
-    """The clipped gradients of completions, in units of the clipping norm.
+    """The clipped gradients of completions, in units of the clipping norm, from their layers.
 
-    Args:
-        layers: their factors, layer by layer.
-        clip_norm: C.
-
-    Attributes:
-        norms: n_a, at most 1 [record, completion].
+    The `norms` n_a are at most 1 [record, completion].
     """
 
     def __init__(self, layers: Sequence[Factors], clip_norm: float) -> None:

@@ -17,25 +17,18 @@ from typing import Self
 import torch
 from torch import Tensor
 
-Rows = slice | Tensor
-"""Some of the records, or some of the completions."""
+Rows = slice | Tensor  # some of the records, or some of the completions
 
 ALL = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """One layer's share in the gradient of every completion.
+    """One layer's share in the gradient of every completion."""
 
-    Attributes:
-        errors: e [record, completion, position, output].
-        inputs: h, without what `shared` stands for [record or 1, completion, position, input].
-        shared: the part of h·h that is the same for all completions [record or 1].
-    """
-
-    errors: Tensor
-    inputs: Tensor
-    shared: Tensor
+    errors: Tensor  # e [record, completion, position, output]
+    inputs: Tensor  # h, without what is shared [record or 1, completion, position, input]
+    shared: Tensor  # the part of h·h that is the same for all completions [record or 1]
 
     @classmethod
     def linear(cls, h: Tensor, errors: Tensor, *, weight: bool, bias: bool) -> Self:
@@ -59,12 +52,8 @@ class Factors:
     ) -> Self:
         """The factors of the first layer, whose inputs differ in the attribute's columns alone.
 
-        Args:
-            rest: the records with 0 in those columns [record, feature].
-            values: of those columns [completion, column].
-            errors: [record, completion, output].
-            weight: whether the weight is trained.
-            bias: whether a bias is trained.
+        From the records with 0 in those columns [record, feature], the columns' values [completion,
+        column] and the errors [record, completion, output].
         """
         rest = rest.double()
         shared = torch.linalg.vecdot(rest, rest) * float(weight) + float(bias)

@@ -11,7 +11,6 @@ import math
 
 from torch import nn
 
-from dprime import validate
 from dprime.attributes.analysis import Batches
 from dprime.attributes.twin import Twin
 from dprime.monitor.opacus_training import OpacusTraining
@@ -52,10 +51,3 @@ def agrees(twin: Twin, training: OpacusTraining, batches: Batches) -> bool:
                 part.sub_(sums[id(weight)])
     missed = math.sqrt(sum(float(part @ part) for part in gap))
     return not missed > TOLERANCE * math.sqrt(squares) + NEGLIGIBLE * clip_norm
-
-
-def refusal() -> validate.InputError:
-    """The refusal of a training whose loss differs from its first step on."""
-    return validate.InputError.of(
-        "analysed gradients", "be those that Opacus clipped", "they differ", REMEDY
-    )

@@ -18,13 +18,7 @@ from dprime.attributes import gradient_check, report, worst_pair
 from dprime.attributes.analysis import ANALYSES, Batches, StepAnalysis
 from dprime.attributes.attribute import Attribute, check_attributes
 from dprime.attributes.losses import loss_of
-from dprime.attributes.records import (
-    SeenValues,
-    all_records,
-    has_canaries,
-    own_records,
-    refuse_strangers,
-)
+from dprime.attributes.records import SeenValues, all_records, own_records, refuse_strangers
 from dprime.attributes.risks import FORMS, AttributeRisk, Form, Moment, StepTerms, over_epochs
 from dprime.attributes.twin import Twin
 from dprime.attributes.worst_pair import WorstPair
@@ -38,8 +32,7 @@ UNCHECKED = (
     "dropout, or because no batch was seen."
 )
 
-CHECKED_EVERY = 10
-"""Steps after which the gradients are compared with those of Opacus again."""
+CHECKED_EVERY = 10  # steps after which the gradients are compared with those of Opacus again
 
 
 class AttributeInference(Watcher):
@@ -82,13 +75,16 @@ class AttributeInference(Watcher):
         self.scope = validate.one_of("scope", scope, ("batch", "data"))
         self.analysis = validate.one_of("analysis", analysis, tuple(ANALYSES))
         self.every = validate.whole("every", every, example=1)
-        _refuse_no_function(loss)
         self.notes: list[str] = []
         self.steps = StepTerms([], [], {name: [] for name in self.attributes})
         self._keep_worst = keep_worst
         self._seen = {name: SeenValues(one) for name, one in self.attributes.items()}
         self._training: OpacusTraining | None = None
-        self._loss, self._data = loss, data
+        self._loss: Any = loss
+        if not (loss is None or callable(self._loss)):
+            remedy = "give one of outputs and targets that returns one loss a record"
+            raise validate.invalid_value("loss", loss, "a function", remedy)
+        self._data = data
         self._batches: list[tuple[Tensor, Tensor]] = []
         self._waited = self.every
         self._agreed_at: int | None = None
@@ -119,8 +115,7 @@ class AttributeInference(Watcher):
         self._twin = Twin(training.module, training.parameters(), loss)
         self.notes = list(_notes(training))
         if self.scope == "data":
-            given = self._data is not None
-            self._data = all_records(self._data) if given else own_records(training)
+            self._data = all_records(own_records(training) if self._data is None else self._data)
 
     def batch(self, records: Tensor, targets: Tensor) -> None:
         """Keep the records until the step."""
@@ -177,13 +172,15 @@ class AttributeInference(Watcher):
         due = before is None or taken >= before + CHECKED_EVERY
         if not due or not self._batches or gradient_check.has_dropout(training.module):
             return True
-        if before is None and self.scope == "data" and not has_canaries(training):
+        canaries = own_records(training) is not training.data_loader.dataset
+        if before is None and self.scope == "data" and not canaries:
             refuse_strangers(self._data, self._batches)
         if gradient_check.agrees(self._twin, training, self._batches):
             self._agreed_at = taken
             return True
         if before is None:
-            raise gradient_check.refusal()
+            wanted, remedy = "be those that Opacus clipped", gradient_check.REMEDY
+            raise validate.InputError.of("analysed gradients", wanted, "they differ", remedy)
         return False
 
     def _doubt(self) -> None:
@@ -286,9 +283,8 @@ class AttributeInference(Watcher):
 
     def _analysed_how(self) -> dict[str, Any]:
         """The settings that steps must have in common to be added up."""
-        values = {
-            name: [list(one.places), one.values.tolist()] for name, one in self.attributes.items()
-        }
+        named = self.attributes.items()
+        values = {name: [list(one.places), one.values.tolist()] for name, one in named}
         return {"scope": self.scope, "analysis": self.analysis, "values": values}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -313,19 +309,12 @@ class AttributeInference(Watcher):
 
 
 def _notes(training: OpacusTraining) -> Iterator[str]:
-    """The notes that a reader needs on this training."""
     if gradient_check.has_dropout(training.module):
         yield "Gradients are compared without dropout: its masks would hide the attribute."
     if not training.poisson:
         yield "Both forms assume batches in which every record is drawn for itself; these are not."
     if training.adaptive:
         yield "Adaptive clipping also releases a noisy count of clipped records; it is left out."
-
-
-def _refuse_no_function(loss: Any) -> None:
-    if loss is not None and not callable(loss):
-        remedy = "give one of outputs and targets that returns one loss a record"
-        raise validate.invalid_value("loss", loss, "a function", remedy)
 
 
 def _checked(attributes: Sequence[Attribute]) -> Sequence[Attribute]:

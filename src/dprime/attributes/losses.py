@@ -28,7 +28,7 @@ def loss_of(criterion: Any) -> Loss:
     """
     inner = own_criterion(criterion)
     reduction = _reduction(criterion, inner)
-    if reduction == "mean" and _weight(inner) is not None:
+    if reduction == "mean" and _option(inner, "weight", None) is not None:
         raise validate.invalid_input(
             "criterion", "one that divides by the batch's weights", "of each record alone",
             "give loss=, which weighs every record for itself",
@@ -52,13 +52,12 @@ def _reduction(criterion: Any, inner: Any) -> str:
     """The reduction of a criterion; in ghost mode that of its wrapper."""
     if criterion is not inner:  # ghost mode has a reduction of its own
         return str(criterion.loss_reduction)
-    given = getattr(inner, "keywords", {}).get("reduction", getattr(inner, "reduction", "mean"))
-    return str(given)
+    return str(_option(inner, "reduction", "mean"))
 
 
-def _weight(criterion: Any) -> Any:
-    """The class weights; None where all classes count alike."""
-    return getattr(criterion, "keywords", {}).get("weight", getattr(criterion, "weight", None))
+def _option(criterion: Any, name: str, usual: Any) -> Any:
+    """An option of a module, or of a function that has it as a keyword."""
+    return getattr(criterion, "keywords", {}).get(name, getattr(criterion, name, usual))
 
 
 def _is_plain_cross_entropy(criterion: nn.Module) -> bool:

@@ -18,19 +18,13 @@ from dprime.data.dataset import Dataset
 from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.opacus_training import OpacusTraining
 
-ENOUGH = 50
-"""The records to see before the scaling of the values is judged."""
+ENOUGH = 50  # the records to see before the scaling of the values is judged
 
 
-def has_canaries(training: OpacusTraining) -> bool:
-    """Whether planted records are mixed into the data."""
-    return hasattr(training.data_loader.dataset, "without_canaries")
-
-
-def own_records(training: OpacusTraining) -> tuple[Tensor, Tensor]:
-    """All records of the loader, without canaries."""
+def own_records(training: OpacusTraining) -> Any:
+    """The loader's data set, without canaries."""
     dataset = training.data_loader.dataset
-    return all_records(getattr(dataset, "without_canaries", dataset))
+    return getattr(dataset, "without_canaries", dataset)
 
 
 def all_records(data: Any) -> tuple[Tensor, Tensor]:

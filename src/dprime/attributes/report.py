@@ -41,7 +41,6 @@ def _row(risk: AttributeRisk, fpr: float) -> tuple[str, ...]:
 
 
 def _membership(risk: AttributeRisk, fpr: float) -> tuple[str, ...]:
-    """The columns of the row about which of two records was used."""
     curve = risk.membership
     right = (percent_up(curve.success(TWO_VALUES)), _percent(TWO_VALUES))
     security = round_down(curve.bayes_security())
@@ -89,13 +88,13 @@ def _taken(risks: Sequence[AttributeRisk]) -> list[str]:
 
 
 def _sentences(risk: AttributeRisk) -> list[str]:
-    """The lines for a prior and a damaging value."""
     attribute = risk.attribute
     if attribute.prior is None:
         return []
+    likeliest = attribute.labels[attribute.prior.index(max(attribute.prior))]
     found = [
         f"{attribute.name}: an attacker names the value in about {percent_up(risk.success())} of "
-        f"cases; the best blind guess, {attribute.labels[_likeliest(attribute.prior)]!r}, in "
+        f"cases; the best blind guess, {likeliest!r}, in "
         f"{_percent(risk.baseline_success())}."
     ]
     if attribute.sensitive_value is not None:
@@ -110,7 +109,3 @@ def _sentences(risk: AttributeRisk) -> list[str]:
 
 def _percent(share: float) -> str:
     return f"{given(100 * share)} %"
-
-
-def _likeliest(prior: Sequence[float]) -> int:
-    return max(range(len(prior)), key=prior.__getitem__)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -42,15 +42,12 @@ TWO_VALUES = 0.5
 class StepTerms:
     """The numbers that are kept of every step: no record, but they depend on who was in the batch.
 
-    Attributes:
-        rates: q, the probability with which a record is in the step's batch.
-        noises: z.
-        worst: the worst pair, by attribute.
+    The rate q is the probability with which a record is in the step's batch, the noise is z.
     """
 
     rates: list[float]
     noises: list[float]
-    worst: dict[str, list[WorstPair]]
+    worst: dict[str, list[WorstPair]]  # by attribute
 
     def __len__(self) -> int:
         return len(self.rates)
@@ -101,32 +98,27 @@ class StepTerms:
 
     def state_dict(self) -> dict[str, Any]:
         """Plain values."""
-        worst = {name: [one.to_plain() for one in pairs] for name, pairs in self.worst.items()}
+        worst = {name: [[*astuple(one)] for one in pairs] for name, pairs in self.worst.items()}
         return {"rates": list(self.rates), "noises": list(self.noises), "worst": worst}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> StepTerms:
         """The numbers whose `state_dict` this is."""
-        saved = state["worst"].items()
-        worst = {name: [WorstPair.from_plain(one) for one in pairs] for name, pairs in saved}
+        worst = {
+            name: [WorstPair(r, term, place, (a, b)) for r, term, place, (a, b) in pairs]
+            for name, pairs in state["worst"].items()
+        }
         return cls(list(state["rates"]), list(state["noises"]), worst)
 
 
 @dataclass(frozen=True)
 class Moment:
-    """The state of a training at the end of an epoch.
+    """The state of a training at the end of an epoch: Bayes securities by one form."""
 
-    Attributes:
-        epoch: expected passes over the data.
-        step: counted from 1.
-        attribute: Bayes security against attribute inference.
-        membership: Bayes security against membership inference, by the same form.
-    """
-
-    epoch: int
-    step: int
-    attribute: float
-    membership: float
+    epoch: int  # expected passes over the data
+    step: int  # counted from 1
+    attribute: float  # against attribute inference
+    membership: float  # against membership inference
 
 
 def over_epochs(steps: StepTerms, name: str, form: str, least: float = 0.0) -> list[Moment]:

@@ -25,18 +25,15 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 """(outputs [record, ...], labels [record, ...]) → losses [record]."""
 
 
-PASSED_THROUGH = (nn.Flatten, nn.Identity)
-"""Leave a table as it is."""
+PASSED_THROUGH = (nn.Flatten, nn.Identity)  # leave a table as it is
 
 
 @dataclass(eq=False)
 class TwinPass:
     """Completions on their way through the twin.
 
-    Attributes:
-        completions: what goes through.
-        entered: what the twin is given: the completions, or their shape if a linear layer is first.
-        calls: each layer with trained weights, what it saw and what came out.
+    It is given the completions, or their shape if a linear layer is first. The calls are those of
+    layers with trained weights: the layer, what it saw and what came out.
     """
 
     completions: Completions

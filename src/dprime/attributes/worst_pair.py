@@ -17,17 +17,15 @@ inference is never said to be easier.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from dprime.attributes.completion_gradients import CompletionGradients
 
-MAX_CLIPPED_DISTANCE = 2.0
-"""The largest distance of two gradients of norm at most C, in units of C."""
+MAX_CLIPPED_DISTANCE = 2.0  # the largest distance of two gradients of norm at most C, in units of C
 
 LARGEST_EXPONENT = 300.0
 """The largest a, which keeps a² finite; beyond it the attacker wins in any case."""
@@ -40,58 +38,33 @@ trainings of 50 to 1,500 steps, 41 to 95 and 210 to 250 ms without. 2 and then 1
 bounds of the terms, save at most a third of that more.
 """
 
-FEW = 5
-"""Records with the largest bounds, of which all pairs of values are compared first."""
+FEW = 5  # records with the largest bounds, of which all pairs of values are compared first
 
 ROUGH = torch.float32
 """The type that bounds are computed in; the largest pair itself is computed in float64."""
 
-SLACK = 2e-5
-"""The relative error of that type in a squared distance, against the squared norms."""
-
-ROUNDING = 1e-9
-"""A margin above the rounding of sums in float64, so that a bound stays one."""
-
-AT_ONCE = 1 << 21
-"""Pairs that are in memory at the same time."""
+SLACK = 2e-5  # the relative error of that type in a squared distance, against the squared norms
+ROUNDING = 1e-9  # a margin above the rounding of sums in float64, so that a bound stays one
+AT_ONCE = 1 << 21  # pairs that are in memory at the same time
 
 
 @dataclass(frozen=True)
 class WorstPair:
-    """The largest of both over records that were looked at.
+    """The largest of both over records that were looked at."""
 
-    Attributes:
-        difference: R.
-        term: of the central-limit form.
-        place: of the record with the largest term, or -1.
-        pair: the places of its two values; (-1, -1) where only a bound is known.
-    """
-
-    difference: float = 0.0
-    term: float = 0.0
-    place: int = -1
-    pair: tuple[int, int] = (-1, -1)
+    difference: float = 0.0  # R
+    term: float = 0.0  # of the central-limit form
+    place: int = -1  # of the record with the largest term
+    pair: tuple[int, int] = (-1, -1)  # the places of its two values, where they are known
 
     def merged(self, other: WorstPair) -> WorstPair:
         """The larger difference and the larger term of two."""
         ahead = other if other.term > self.term else self
-        return WorstPair(
-            max(self.difference, other.difference), ahead.term, ahead.place, ahead.pair
-        )
+        return replace(ahead, difference=max(self.difference, other.difference))
 
     def anonymous(self) -> WorstPair:
         """The pair without the place of its record."""
         return WorstPair(self.difference, self.term)
-
-    def to_plain(self) -> list[Any]:
-        """The pair as a checkpoint keeps it."""
-        return [self.difference, self.term, self.place, list(self.pair)]
-
-    @classmethod
-    def from_plain(cls, saved: Sequence[Any]) -> Self:
-        """The pair that a checkpoint has kept."""
-        difference, term, place, (first, second) = saved
-        return cls(difference, term, place, (first, second))
 
 
 def membership(noise_multiplier: float) -> WorstPair:
@@ -111,13 +84,7 @@ def membership_term(noise_multiplier: float) -> float:
 def full(
     gradients: CompletionGradients, noise_multiplier: float, known: WorstPair | None = None
 ) -> WorstPair:
-    """The largest over all pairs of values of all records.
-
-    Args:
-        gradients: of the records' completions.
-        noise_multiplier: z.
-        known: what other records reach.
-    """
+    """The largest over all pairs of values of all records; `known` is what other records reach."""
     return _search(gradients, noise_multiplier, known or WorstPair(), _of_pairs, _from_any_value)
 
 

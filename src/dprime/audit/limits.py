@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from dprime import validate
 from dprime.audit.record import AuditRecord, Measured
-from dprime.metrics import TARGETS, Reading, Target, certifiable, conditions_of, profile
+from dprime.metrics import CONDITIONS, TARGETS, Reading, Target, certifiable, conditions_of, profile
 from dprime.options import DECLARED
 from dprime.plain import NOT_KEPT
 from dprime.registry import METRICS
@@ -19,8 +19,8 @@ Outcome = Literal["kept", "exceeded", "open"]
 
 _LIMITED = {each.name: each for each in profile() if each.name in TARGETS}
 LIMITS = (
-    *(DECLARED[name].here(note="A limit for this run.") for name in _LIMITED),
-    *(DECLARED[name].here(each) for name, each in conditions_of(_LIMITED.values()).items()),
+    *(DECLARED[name].here(note="A limit for this model.") for name in _LIMITED),
+    *(each for each in CONDITIONS if each.name in conditions_of(_LIMITED.values())),
 )
 """The metrics that may have a limit, which every claim has, and their conditions, as options."""
 

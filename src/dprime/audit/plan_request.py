@@ -20,13 +20,13 @@ from dprime.text import command, round_down
 
 CONDITIONS = tuple(each.option for each in WORDS.values() if each.option.table == "conditions")
 PLANNED = (
-    options.STRENGTH.here(note="Default: 2; 1 for a metric."),
+    options.STRENGTH.here(note="Default: 2, or 1 where a metric is given."),
     options.CONFIDENCE.here(0.95),
     options.POWER.here(0.8),
     options.FRACTION_OF_CLAIM.here(0.85),
 )
 ASKED = (
-    options.EPSILON.here(note="As by Gaussian noise in full batches."),
+    options.EPSILON.here(note="The claim is the curve of Gaussian noise with it."),
     *options.MECHANISM,
     options.ADJACENCY,
     options.DELTA.here(1e-5),

@@ -86,8 +86,8 @@ def _one_of(option: Option, *choices: str) -> Word:
 
 _share = validate.inner_probability
 _ADJACENCY = options.ADJACENCY.here(
-    note="Default: replace for attribute, add-remove with --trainer or --expected-batch-size, else "
-    "zero-out."
+    note="Default: replace for attribute; add-remove with --trainer or --expected-batch-size; "
+    "zero-out otherwise."
 )
 _EVERY = (
     Word(options.ADVERSARY.here(choices=(*ADVERSARIES,)), _text),

@@ -32,24 +32,15 @@ from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import Array
 from dprime.seeds import check_seed, fresh_seed
 
-COINS, PLACES, BATCHES, RECORDS = range(4)
-"""The purposes of randomness, each with its own stream."""
-
-PUBLIC_SIZE = "zero-out"
-"""The adjacency that canaries test: each counts, or counts for nothing."""
+COINS, PLACES, BATCHES, RECORDS = range(4)  # the purposes of randomness, each with its own stream
+PUBLIC_SIZE = "zero-out"  # the adjacency that canaries test: each counts, or counts for nothing
 
 TAG = int.from_bytes(b"dprime canaries")
 """Makes these streams differ from those that anybody else draws from the same seed."""
 
 
 class Canaries(Watcher):
-    """Canaries of any kind, each in the training by its own fair coin.
-
-    Args:
-        count: how many, in or out.
-        seed: of the coins; drawn in secret if not given.
-        confidence: of the bound on ε, and of the verdict.
-    """
+    """Canaries of any kind, each in the training by its own fair coin."""
 
     def __init__(self, count: int, *, seed: int | None = None, confidence: float = 0.95) -> None:
         self.count = validate.whole("count", count, example=1000)
@@ -159,7 +150,6 @@ class Canaries(Watcher):
         """Each score, with a number for every canary."""
 
     def _notes(self) -> list[str]:
-        """The notes that a reader of the result needs."""
         if not self._lost:
             return []
         return [
@@ -183,9 +173,8 @@ class Canaries(Watcher):
         for name, own in (("kind", self.name), ("count", self.count)):
             if state.get(name) != own:
                 remedy = "make the canaries as they were made for the training that was saved"
-                raise validate.invalid_value(
-                    f"the state's {name}", state.get(name), repr(own), remedy
-                )
+                what, wanted = f"the state's {name}", repr(own)
+                raise validate.invalid_value(what, state.get(name), wanted, remedy)
         self._seed = int(state["seed"])
         self._steps, self._lost = int(state["steps"]), int(state["lost"])
 

@@ -52,8 +52,7 @@ from dprime.monitor.opacus_training import OpacusTraining
 from dprime.parameters import LEAST_NOISE
 from dprime.privacy_loss import Array
 
-FAR = 10.0
-"""Canaries are this many times as long as the clipping norm before they are clipped."""
+FAR = 10.0  # canaries are this many times as long as the clipping norm before they are clipped
 
 MOST_NUMBERS = 2**24
 """The most numbers of dense canary gradients that are computed at a time (64 MiB)."""
@@ -131,7 +130,6 @@ class GradientCanaries(Canaries):
         self._steps += 1
 
     def _read(self, flat: Iterator[Tensor]) -> Array:
-        """The numbers at the canaries' weights."""
         numbers: Array = self._places.read(flat).detach().double().cpu().numpy()
         return numbers
 
@@ -192,9 +190,8 @@ class GradientCanaries(Canaries):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on with the same coins, weights and scores."""
         super().load_state_dict(state)
-        self._ratio, self._repeated = (
-            state[name].cpu().numpy().copy() for name in ("ratio", "repeated")
-        )
+        kept = (state[name].cpu().numpy().copy() for name in ("ratio", "repeated"))
+        self._ratio, self._repeated = kept
         self._before = None
         if self._training is not None:
             self._draw_places()

@@ -46,20 +46,14 @@ from dprime.monitor.opacus_training import OpacusTraining, own_criterion
 from dprime.privacy_loss import Array
 from dprime.train.hookless import without_hooks
 
-MOST_NUMBERS = 2**24
-"""The most numbers of canary gradients that are computed at a time (64 MiB)."""
-
-WEIGHTS_PER_CANARY = 4
-"""The number of weights in the least squares, for each canary."""
+MOST_NUMBERS = 2**24  # the most numbers of canary gradients that are computed at a time (64 MiB)
+WEIGHTS_PER_CANARY = 4  # the number of weights in the least squares, for each canary
 
 RIDGE = 1e-3
 """The number added to squared lengths, which are 1, so that similar directions do no harm."""
 
-STANDS_OUT = 4.0
-"""The share that a canary in the batch is expected to have, in typical errors."""
-
-NORMAL_MEDIAN = 0.6745
-"""The median of |N(0, 1)|."""
+STANDS_OUT = 4.0  # the share that a canary in the batch is expected to have, in typical errors
+NORMAL_MEDIAN = 0.6745  # the median of |N(0, 1)|
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 

@@ -59,14 +59,9 @@ from dprime.curve import TradeOff
 from dprime.privacy_loss import Array
 from dprime.text import given, round_down, round_up, told
 
-FEWEST = 50
-"""Fewer canaries show nothing, and coins might fall all on one side."""
-
-GRID = 20
-"""The number of guess counts that are tried, up to half the canaries."""
-
-MAX_D_PRIME = 60.0
-"""Two bell curves that are never confused."""
+FEWEST = 50  # fewer canaries show nothing, and coins might fall all on one side
+GRID = 20  # the number of guess counts that are tried, up to half the canaries
+MAX_D_PRIME = 60.0  # two bell curves that are never confused
 
 Outcome = Literal["refuted", "not refuted", "inconclusive", "no claim"]
 

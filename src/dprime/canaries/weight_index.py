@@ -13,15 +13,9 @@ Indices = NDArray[np.int64]
 
 
 class WeightIndex:
-    """Weights out of all parameters, in ascending order.
+    """Weights out of all parameters, by their positions in these laid end to end, ascending.
 
-    Args:
-        flat: positions in the parameters laid end to end, ascending.
-        parameters: that they are counted in.
-
-    Attributes:
-        owner: [place], which parameter.
-        offset: [place], where in it.
+    Each stands in the parameter `owner` [place] at `offset` [place].
 
     >>> places = WeightIndex(np.array([1, 4]), [torch.zeros(2, 2), torch.zeros(3)])
     >>> places.owner.tolist(), places.offset.tolist()

@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING
 from dprime._lazy import lazy
 from dprime.check.files import check
 from dprime.check.report import MEANINGS, RULES, Finding, Report, Rule
+from dprime.check.sarif import to_sarif
 
 if TYPE_CHECKING:
     from dprime.check.saved import check_description
 
-__all__ = ["MEANINGS", "RULES", "Finding", "Report", "Rule", "check", "check_description"]
+__all__ = [
+    "MEANINGS",
+    "RULES",
+    "Finding",
+    "Report",
+    "Rule",
+    "check",
+    "check_description",
+    "to_sarif",
+]
 
 __getattr__, __dir__ = lazy(__name__, {"check_description": "saved"})  # it loads SciPy

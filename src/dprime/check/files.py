@@ -11,7 +11,7 @@ from pathlib import Path
 from dprime import bounded, validate
 from dprime.check import rules
 from dprime.check.reading import Reader
-from dprime.check.report import RULES, Finding, Report
+from dprime.check.report import FINDS, RULES, Finding, Report
 from dprime.check.rules.layers import from_elsewhere
 from dprime.check.script import Script
 from dprime.check.source import LONGEST_NOTEBOOK, LONGEST_SCRIPT, ZIP, Source, read_source
@@ -20,9 +20,6 @@ SCRIPTS = (".py", ".pyw", ".ipynb")
 
 REMEDY = "give a training script, a notebook, a JSON description or a checkpoint"
 DATABASE = b"SQLite format 3\0"
-
-SAVED_ONLY = ("DP409",)
-"""Codes that only a saved run can show."""
 
 
 def check(
@@ -65,29 +62,29 @@ def check_script(source: Source, *, dataset_size: int | None = None) -> Report:
     try:
         script = Reader(source).read()
         script.records = dataset_size
-        found = {RULES[code]: list(RULES[code].find(script)) for code in RULES}
+        found = {code: list(FINDS[code](script)) for code in RULES if code in FINDS}
     except RecursionError:
         raise validate.invalid_input(
             source.path, "nested too deeply", "a script that can be followed", "make it simpler"
         ) from None
     kept: dict[tuple[int, str, str], Finding] = {}
     aside: dict[tuple[int, str, str], Finding] = {}
-    for rule, places in found.items():
+    for code, places in found.items():
         for at, sentence in places:
             if at.place is None:
                 continue
             where, line = at.place
             shown = line if where is source else None
-            finding = Finding(rule.code, shown, sentence, str(at.place))
-            chosen = aside if where.sets_aside(rule.code, line) else kept
-            chosen.setdefault((line if shown else 10**9, rule.code, finding.place), finding)
+            finding = Finding(code, shown, sentence, str(at.place))
+            chosen = aside if where.sets_aside(code, line) else kept
+            chosen.setdefault((line if shown else 10**9, code, finding.place), finding)
     return Report(
         path=source.path,
         kind="notebook" if source.cells else "script",
         findings=tuple(kept[key] for key in sorted(kept)),
         suppressed=tuple(aside[key] for key in sorted(aside)),
         unresolved=tuple(dict.fromkeys(_unclear(script))),
-        rules_run=tuple(code for code in RULES if code not in SAVED_ONLY),
+        rules_run=tuple(found),
         monitored=any(f"{name}.".startswith("dprime.monitor.") for name in script.libraries),
     )
 

@@ -345,9 +345,8 @@ def _option(reader: Follower, event: Occurrence) -> None:
 def _set_attribute(reader: Follower, event: Occurrence) -> Value:
     """`setattr(thing, name, value)` and `thing.__setattr__(name, value)`."""
     given = [value for key, value in event.arguments.items() if key in range(3)]
-    base, name, value = [*([] if len(given) == 3 else [event.subject]), *given, NOTHING, NOTHING][
-        :3
-    ]
+    whole = given if len(given) == 3 else [event.subject, *given]
+    base, name, value, *_ = *whole, NOTHING, NOTHING
     known = name.constant if isinstance(name.constant, str) else ""
     reader.set(base, known, value, event.node, event.place)
     return Value()

@@ -29,7 +29,6 @@ class Frame:
         self.yielded: list[Value] = []
 
     def at(self, node: ast.expr | ast.stmt | ast.Lambda) -> Place:
-        """The place of a node of this frame's code."""
         return Place(self.source, node.lineno)
 
 
@@ -51,7 +50,6 @@ class Names(ABC):
     def note(
         self, kind: str, name: str, node: ast.AST, place: Place, subject: Value, **given: Value
     ) -> Occurrence:
-        """Something happens here."""
         around = self.loops, self.tests, self.path, self.entry, len(self.events)
         event = Occurrence(kind, name, node, place, subject, dict(given.items()), Value(), *around)
         self.events.append(event)
@@ -88,7 +86,6 @@ class Names(ABC):
                 each.sources.append(value)
 
     def attribute(self, base: Value, name: str, place: Place) -> Value:
-        """`base.name`."""
         found = self.member(base, name)
         if found is None:
             made = library.attribute(base, name, place)

@@ -16,11 +16,8 @@ from dprime.check.names import Frame, Names, classes
 from dprime.check.script import NOTHING, PRIVATE, UNKNOWN, Loop, Occurrence, Script, Value, either
 from dprime.check.source import Source
 
-LONGEST = 20_000
-"""Statements that are read at most."""
-
-DEEPEST = 12
-"""Calls inside calls that are followed."""
+LONGEST = 20_000  # statements that are read at most
+DEEPEST = 12  # calls inside calls that are followed
 
 Arguments = dict[str | int, Value]
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -330,7 +327,6 @@ class Reader(Names):
         self.loops = before
 
     def value(self, node: ast.expr, frame: Frame) -> Value:
-        """What an expression stands for."""
         place = frame.at(node)
         made = Value(place=place, loops=self.loops)
         match node:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from dprime.text import told
@@ -36,32 +37,30 @@ NEXT = (
 
 @dataclass(frozen=True)
 class Rule:
-    """One kind of mistake: what it is, why it matters, what to do, and how it is found."""
+    """One kind of mistake: what it is, why it matters, and what to do."""
 
     code: str
     severity: Severity
     title: str
     why: str
     remedy: str
-    find: Find
 
 
-RULES: dict[str, Rule] = {}
+_LISTED = tomllib.loads(Path(__file__).with_name("rules.toml").read_text("utf-8"))
+RULES: dict[str, Rule] = {code: Rule(code, **texts) for code, texts in _LISTED.items()}
 """All rules by code."""
 
+FINDS: dict[str, Find] = {}  # how a script shows the mistakes that it can show
 
-def rule(severity: Severity, name: str, *, why: str, remedy: str) -> Callable[[Find], Find]:
-    """Make a rule of the function that finds a mistake; its name is "DP101: title"."""
-    code, _, title = name.partition(": ")
+
+def finds(code: str) -> Callable[[Find], Find]:
+    """Make a function the way in which a script shows the mistake of a code."""
 
     def register(find: Find) -> Find:
-        RULES[code] = Rule(code, severity, title, why, remedy, find)
+        FINDS[code] = find
         return find
 
     return register
-
-
-error, warning, note = partial(rule, "error"), partial(rule, "warning"), partial(rule, "note")
 
 
 @dataclass(frozen=True)

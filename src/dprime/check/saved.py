@@ -49,10 +49,9 @@ def check_description(
     ['DP502']
     """
     if not isinstance(values, Mapping) or not values:
+        wanted = "a JSON object that describes a run"
         remedy = "give noise_multiplier, sample_rate and steps"
-        raise validate.invalid_input(
-            path, "something else", "a JSON object that describes a run", remedy
-        )
+        raise validate.invalid_input(path, "something else", wanted, remedy)
     for key in values:
         validate.one_of(f"key in {path}", key, KEYS)
     run = _Run({**values}, dataset_size, delta)
@@ -68,18 +67,14 @@ def check_description(
 class _Run:
     """A described run, its values checked."""
 
-    def __init__(
-        self, values: dict[str, Any], dataset_size: int | None, delta: float | None
-    ) -> None:
-        self.values = values
-        given = values.get("dataset_size") if dataset_size is None else dataset_size
-        self.records = (
-            None if given is None else validate.whole("dataset_size", given, example=60_000)
-        )
+    def __init__(self, values: dict[str, Any], records: int | None, delta: float | None) -> None:
+        self.values, self.records, self.delta = values, None, None
+        given = values.get("dataset_size") if records is None else records
+        if given is not None:
+            self.records = validate.whole("dataset_size", given, example=60_000)
         level = values.get("delta") if delta is None else delta
-        self.delta = (
-            None if level is None else validate.inner_probability("delta", level, example="1e-5")
-        )
+        if level is not None:
+            self.delta = validate.inner_probability("delta", level, example="1e-5")
         self.sampling = self._word("sampling", SAMPLINGS, "poisson")
         own = USUAL_ADJACENCY if self.sampling == "poisson" else "replace"
         self.adjacency = self._word("adjacency", ADJACENCIES, own)
@@ -125,9 +120,7 @@ class _Run:
         if self.history is not None:
             return from_opacus(self.history)
         if self.noise is None:
-            raise validate.invalid_input(
-                "noise_multiplier", "missing", "given", "add it to the file"
-            )
+            raise validate.invalid_input("noise_multiplier", "missing", "given", "add it")
         rate = self._rate()
         given = {name: self.values.get(name) for name in ("steps", "epochs")}
         if validate.exactly_one("steps, epochs", given, "add one of them") == "steps":
@@ -144,9 +137,8 @@ class _Run:
             return validate.rate("sample_rate", given["sample_rate"])
         size = validate.whole("batch_size", given["batch_size"], example=256)
         if self.records is None:
-            raise validate.invalid_input(
-                "dataset_size", "missing", "given with batch_size", "add it"
-            )
+            wanted = "given with batch_size"
+            raise validate.invalid_input("dataset_size", "missing", wanted, "add it")
         if size > self.records:
             more, most = f"{size:,} for {self.records:,}", "at most the number of records"
             raise validate.invalid_input("batch_size", more, most, "mend one of the two")
@@ -186,15 +178,13 @@ class _Run:
 # Histories of accountants.
 
 
-def history_findings(
-    history: History, counted_by: object, delta: float | None
-) -> Iterator[Finding]:
+def history_findings(history: History, by: object, delta: float | None) -> Iterator[Finding]:
     """An accountant that counted nothing or steps without noise, or says too small an ε."""
     if not history:
         yield Finding("DP409", None, "The accountant has counted no step.")
     elif any(noise == 0 for noise, _, _ in history):
         yield Finding("DP408", None, "Steps were taken with noise 0.")
-    elif counted_by == "gdp":
+    elif by == "gdp":
         at = 1e-5 if delta is None else delta
         own, proved = gdp_epsilon(history, at), from_opacus(history).curve().epsilon(at)
         if own < proved:

@@ -10,17 +10,10 @@ from typing import NamedTuple
 
 from dprime.check.source import Source
 
-UNKNOWN = object()
-"""The constant of a value that only the running script knows."""
+UNKNOWN = object()  # the constant of a value that only the running script knows
 
-COPIES = (
-    "deepcopy",
-    "fix",
-    "fix_and_validate",
-    "get_compatible_module",
-    "convert_batchnorm_modules",
-)
-"""What makes a model with parameters of its own from another one."""
+FIXES = ("fix", "fix_and_validate", "get_compatible_module", "convert_batchnorm_modules")
+COPIES = ("deepcopy", *FIXES)  # what makes a model with parameters of its own from another one
 
 PRIVATE = ("make_private", "make_private_with_epsilon")
 
@@ -50,7 +43,6 @@ class Called:
 
     @property
     def short(self) -> str:
-        """The last part of its name."""
         return self.name.rpartition(".")[2]
 
 
@@ -71,22 +63,16 @@ class Value(Called):
     constant: object = UNKNOWN
     of: Value | None = None
     """What it is another form of: the model before make_private, the loader of a batch."""
-    training: Occurrence | None = None
-    """The make_private that returned it."""
+    training: Occurrence | None = None  # the make_private that returned it
     loops: tuple[Loop, ...] = ()
     items: list[Value] | None = None
-    either: tuple[Value, ...] = ()
-    """The values that it may be, where that depends on a branch."""
-    assumed: bool = False
-    """Whether only its use tells the role."""
-    node: ast.AST | None = None
-    """The definition of a function."""
-    frame: object = None
-    """Where that stands; the class of an object."""
+    either: tuple[Value, ...] = ()  # the values that it may be, where that depends on a branch
+    assumed: bool = False  # whether only its use tells the role
+    node: ast.AST | None = None  # the definition of a function
+    frame: object = None  # where that stands; the class of an object
 
     @property
     def each(self) -> tuple[Value, ...]:
-        """The values that it may be."""
         return self.either or (() if self is NOTHING else (self,))
 
     @property
@@ -96,7 +82,6 @@ class Value(Called):
         return held if isinstance(held, int | float) and not isinstance(held, bool) else None
 
     def is_(self, wanted: object) -> bool:
-        """Whether the script says that it is exactly this."""
         return type(self.constant) is type(wanted) and self.constant == wanted
 
     @property
@@ -111,7 +96,6 @@ class Value(Called):
 
     @property
     def roots(self) -> set[Value]:
-        """That of each value that it may be."""
         return {each.root for each in self.each}
 
     def behind(self, stop: Callable[[Value], bool] = lambda _: False) -> Iterator[Value]:
@@ -143,8 +127,7 @@ class Value(Called):
         return any(each.of is not None and each.of.private for each in self.batches)
 
 
-NOTHING = Value("nothing", constant=None)
-"""Stands for an argument that was not given."""
+NOTHING = Value("nothing", constant=None)  # stands for an argument that was not given
 
 
 def either(values: Iterable[Value]) -> Value:
@@ -162,15 +145,12 @@ class Loop:
 
     place: Place | None
     over: Value
-    kind: str = "loop"
-    """loop, batches, or tuner for a library that calls a function many times."""
+    kind: str = "loop"  # loop, batches, or tuner for a library that calls a function many times
     times: float | None = None
-    tests: int = 0
-    """How many conditions it stands under."""
+    tests: int = 0  # how many conditions it stands under
     target: Value = NOTHING
     loaders: list[Value] = field(default_factory=list)
-    kept: Value | None = None
-    """The list of batches that it runs over."""
+    kept: Value | None = None  # the list of batches that it runs over
 
     @property
     def repeats(self) -> bool:
@@ -191,10 +171,8 @@ class Occurrence(Called):
     result: Value
     loops: tuple[Loop, ...]
     tests: tuple[ast.expr, ...]
-    path: tuple[tuple[int, int], ...]
-    """The branches in which it happens: (branch, arm)."""
-    entry: int
-    """0 for the script itself; else which of the functions that nothing in it calls."""
+    path: tuple[tuple[int, int], ...]  # the branches in which it happens: (branch, arm)
+    entry: int  # 0 for the script itself; else which of the functions that nothing in it calls
     order: int
 
     def excludes(self, other: Occurrence) -> bool:
@@ -215,7 +193,6 @@ class Occurrence(Called):
 
     @property
     def ghost(self) -> bool:
-        """Whether this make_private asks for ghost clipping."""
         return "ghost" in str(self.get("grad_sample_mode").constant)
 
     @property
@@ -240,13 +217,10 @@ class Script:
     source: Source
     events: list[Occurrence]
     libraries: set[str]
-    forward: Callable[[Value], Value]
-    """What `forward` of a network of the script makes of a batch."""
-    returned: list[Value]
-    """What functions return that nothing in the script calls."""
+    forward: Callable[[Value], Value]  # what `forward` of a network of the script makes of a batch
+    returned: list[Value]  # what functions return that nothing in the script calls
     cut_short: bool = False
-    records: int | None = None
-    """The training records, where the user said."""
+    records: int | None = None  # the training records, where the user said
 
     @cached_property
     def _by_name(self) -> dict[str, list[Occurrence]]:
@@ -262,23 +236,19 @@ class Script:
         return sorted(found, key=lambda event: event.order)
 
     def sets(self, *names: str) -> list[Occurrence]:
-        """Attributes with these names that are set."""
         return [event for event in self.events if event.kind == "set" and event.name in names]
 
     @cached_property
     def engines(self) -> list[Value]:
-        """The engines that are made."""
         made = [event.result for event in self.events if event.kind == "call"]
         return list(dict.fromkeys(each for each in made if each.role == "engine"))
 
     @cached_property
     def trainings(self) -> list[Occurrence]:
-        """Calls of make_private."""
         return self.calls(*PRIVATE)
 
     @cached_property
     def steps(self) -> list[Occurrence]:
-        """Calls of step() on any optimizer."""
         return [e for e in self.calls("step") if any(o.role == "optimizer" for o in e.subject.each)]
 
     @cached_property

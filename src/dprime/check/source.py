@@ -14,9 +14,7 @@ from pathlib import Path
 
 from dprime import validate
 
-ZIP = b"PK\x03\x04"
-"""How a file of torch.save begins."""
-
+ZIP = b"PK\x03\x04"  # how a file of torch.save begins
 
 LONGEST_SCRIPT, LONGEST_NOTEBOOK = 1_000_000, 50_000_000
 """Bytes; the tree of a script takes some 400 times as many. A notebook may have pictures."""
@@ -28,31 +26,21 @@ MAGIC = re.compile(r"^(\s*)(?:[%!?].*|.*\?\s*)$")
 ASSIGNED = re.compile(r"^(\s*[\w, ]+=\s*)[%!].*$")
 """Lines of a notebook that are not Python: `%time`, `!ls`, `help?`, `files = !ls`."""
 
-UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What `ast.parse` raises."""
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # what `ast.parse` raises
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Python code with the name of its file.
-
-    Attributes:
-        path: as it was given.
-        code: one text; the cells of a notebook follow each other.
-        cells: for a notebook, (first line, number of the cell), in order.
-        skipped: cells that are no Python.
-        within: the name by which a script that imports it knows the file; empty for the script.
-    """
+    """Python code with the name of its file; the cells of a notebook follow each other."""
 
     path: str
     code: str
-    cells: tuple[tuple[int, int], ...] = ()
-    skipped: tuple[int, ...] = ()
-    within: str = ""
+    cells: tuple[tuple[int, int], ...] = ()  # of a notebook: (first line, number of the cell)
+    skipped: tuple[int, ...] = ()  # cells that are no Python
+    within: str = ""  # the name by which a script that imports it knows the file
 
     @cached_property
     def tree(self) -> ast.Module:
-        """The code, parsed."""
         try:
             return ast.parse(self.code)
         except UNREADABLE as error:
@@ -63,7 +51,6 @@ class Source:
             ) from None
 
     def place(self, line: int) -> str:
-        """Where a line is, in words."""
         for first, cell in reversed(self.cells):
             if first <= line:
                 return f"cell {cell}, line {line - first + 1}"

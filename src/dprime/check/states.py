@@ -18,16 +18,14 @@ from dprime.monitor.tails import NoiseEnds, with_tails
 LOOKED_FOR = ("DP101", "DP201", "DP307", "DP408", "DP409", "DP413", "DP501", "DP502", "DP601")
 """What a saved run can show."""
 
-SHOWN = ("advantage", "epsilon")
-"""The metrics that a check shows."""
-
-READABLE = ("DPSGD", "Gaussian")
-"""The other mechanisms that are made again from their description."""
+SHOWN = ("advantage", "epsilon")  # the metrics that a check shows
+READABLE = ("DPSGD", "Gaussian")  # the other mechanisms that are made again from their description
 
 TAILS_UNKNOWN = (
     "The file does not say whether Opacus' secure_mode was on: the tails that PyTorch's own noise "
     "lacks are not in the numbers."
 )
+State = Mapping[str, Any]  # what `Monitor.state_dict()` gave
 SAVE_AGAIN = "save Monitor.state_dict() again"
 
 
@@ -60,9 +58,7 @@ def delta_findings(delta: float | None, records: int | None) -> Iterator[Finding
         yield Finding(judged[0], None, judged[1])
 
 
-def check_state(
-    path: str, state: Mapping[str, Any], records: int | None, delta: float | None
-) -> Report:
+def check_state(path: str, state: State, records: int | None, delta: float | None) -> Report:
     """Judge what `Monitor.state_dict()` gave."""
     refuse_version(path, state)
     ledger = _ledger(path, state)
@@ -88,7 +84,7 @@ def _damaged(path: str, what: str) -> validate.InputError:
     return validate.invalid_input(path, f"damaged ({what})", "a monitor's state", SAVE_AGAIN)
 
 
-def _ledger(path: str, state: Mapping[str, Any]) -> Ledger:
+def _ledger(path: str, state: State) -> Ledger:
     try:
         validate.one_of("adjacency", state.get("adjacency"), ADJACENCIES)
         return Ledger.from_state(state["ledger"])
@@ -98,7 +94,7 @@ def _ledger(path: str, state: Mapping[str, Any]) -> Ledger:
         raise _damaged(path, str(error).rstrip(".")) from None
 
 
-def _reading(path: str, ledger: Ledger, state: Mapping[str, Any], delta: float | None) -> RunRisks:
+def _reading(path: str, ledger: Ledger, state: State, delta: float | None) -> RunRisks:
     """The risk of the steps together with the other mechanisms that the monitor was told of."""
     told = state.get("other_mechanisms")
     if not isinstance(told, list | tuple) or not all(isinstance(each, Mapping) for each in told):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -26,9 +28,8 @@ app = typer.Typer(
 BAD_INPUT = 2
 """Exit code for every error that the user can mend."""
 
-
-UNWRITTEN = (errno.ENOSPC, errno.EPIPE)
-"""The disk is full, or nobody reads."""
+FULL = "the output must fit on the disk, but it is full: free some space."
+NO_MEMORY = "dprime must fit into memory, but there is too little: free some, or raise the limit."
 
 listed(app)
 
@@ -54,46 +55,70 @@ def main() -> None:
     """Run the command line; a mistake of the user ends in one sentence and exit code 2.
 
     Characters that the terminal lacks are replaced. Output that nobody reads any more ends the
-    command without a word, output that does not fit on the disk with a sentence.
+    command without a word; output that does not fit on the disk, or work that does not fit into
+    memory, with a sentence. What is said of the work in progress is said where that is possible.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    _open_streams()
     try:
         try:
-            _call()
+            code = _call()
         finally:
             print(end="", flush=True)
     except OSError as error:
-        if error.errno not in UNWRITTEN or error.filename is not None:
+        if error.errno not in (errno.ENOSPC, errno.EPIPE) or error.filename is not None:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more
-        if error.errno == errno.ENOSPC:
-            _fail("the output must fit on the disk, but it is full; free some space.")
-        sys.exit(BAD_INPUT)
+        code = _failed(FULL) if error.errno == errno.ENOSPC else BAD_INPUT
+    sys.exit(code)
 
 
-def _call() -> None:
+class _Unheard(io.FileIO):
+    """Standard error: what cannot be written there is dropped, and the work goes on."""
+
+    def write(self, data: Any) -> int:
+        with suppress(OSError):
+            super().write(data)
+        return len(data)
+
+
+def _open_streams() -> None:
+    """Open what is closed, so that no other file takes its number; replace unknown characters."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
+    if (error := sys.stderr) is sys.__stderr__ and error is not None:
+        raw = io.BufferedWriter(_Unheard(error.fileno(), "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(raw, error.encoding, line_buffering=True)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _call() -> int:
+    """The exit code of what was typed."""
     try:
         code = app(standalone_mode=False, prog_name="dprime")
     except UsageError as error:
-        sentence = _usage(error)
-        if not sentence:  # no command was given, and the help is shown
-            sys.exit(BAD_INPUT)
-        _fail(sentence)
+        sentence = _usage(error)  # empty where no command was given, and the help is shown
+        return _failed(sentence) if sentence else BAD_INPUT
     except InputError as error:
-        _fail(str(error))
+        return _failed(str(error))
+    except MemoryError:
+        return _failed(NO_MEMORY)
+    except ImportError as error:
+        if "failed to map segment" not in str(error):  # of a library's file into memory
+            raise
+        return _failed(NO_MEMORY)
     except typer.Abort:
-        sys.exit(130)
-    else:
-        sys.exit(code if isinstance(code, int) else 0)
+        return 130
+    return code if isinstance(code, int) else 0
 
 
 def _usage(error: Any) -> str:
     """What was typed wrongly, the nearest that is known, and where to read more."""
     params = error.ctx.command.params
     help_of = f"see {error.ctx.command_path} --help"
-    flags = [name for each in params for name in each.opts if name.startswith("--")]
+    flags = ["--help", *(name for each in params for name in each.opts if name[:2] == "--")]
     typed, missing = getattr(error, "option_name", None), getattr(error, "param", None)
     if typed and typed not in flags:
         near = nearest(typed, flags, help_of)
@@ -103,11 +128,14 @@ def _usage(error: Any) -> str:
         sentence = f"{name} must be given, but it is missing"
     else:
         sentence = error.format_message().rstrip(".")
+        if found := re.search(r"extra argument\S* \((.*)\)", sentence):
+            needed = "must be an option or its value, but it is neither"
+            sentence = f"{found[1]} {needed}; options begin with two hyphens"
     if sentence.endswith("?"):
         return f"{sentence} {help_of.capitalize()}."
     return sentence and f"{sentence}: {help_of}."
 
 
-def _fail(sentence: str) -> None:
+def _failed(sentence: str) -> int:
     print(f"Error: {printable(' '.join(sentence.split()))}", file=sys.stderr)
-    sys.exit(BAD_INPUT)
+    return BAD_INPUT

@@ -19,7 +19,7 @@ from dprime.audit.scores import read_scores
 from dprime.audit.words import SEVERAL, audits_in, seed_in, words_in
 from dprime.cli import audit_tables, command
 from dprime.cli.command import say, show, takes
-from dprime.option import read
+from dprime.option import names_of_file, read
 from dprime.runs.run import Run
 from dprime.runs.states import worker_lines
 from dprime.text import round_down
@@ -60,7 +60,8 @@ def audit(
     command.check_torch("an audit")
     values, asked = {} if file is None else words_in(file), read(AUDIT, given)
     if SEVERAL not in values:
-        config = AuditConfig.from_options(values, asked)
+        with names_of_file(file, given):
+            config = AuditConfig.from_options(values, asked)
         _say_certified("", config)
         path = command.path_of(given, config.adversary, config.data)
         command.starting(f"Starting {config.adversary} on {config.data}", given)
@@ -71,9 +72,10 @@ def audit(
         return
     folder = Path(given.get("run", command.FOLDER / (file.stem if file else SEVERAL)))
     configs = {}
-    for name, each in audits_in(values).items():
-        kept = seed_in(folder / f"{name}.run")
-        configs[name] = AuditConfig.from_options({**kept, **each}, asked)
+    with names_of_file(file, given):
+        for name, each in audits_in(values).items():
+            kept = seed_in(folder / f"{name}.run")
+            configs[name] = AuditConfig.from_options({**kept, **each}, asked)
     for name, config in configs.items():
         _say_certified(f"{name}: ", config)
     _finish_batch(configs, folder, given)

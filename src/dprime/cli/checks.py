@@ -10,8 +10,9 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from dprime import options, text
+from dprime import options, text, validate
 from dprime.check import check as look
+from dprime.check import to_sarif
 from dprime.check.files import SCRIPTS
 from dprime.cli.command import FAILED, show, starting, takes
 from dprime.option import read
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
 
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 CHECKED = (
-    options.DATASET_SIZE.here(note="Where the file does not say."),
-    options.DELTA.here(note="Else the file's own, or 1e-5."),
+    options.DATASET_SIZE.here(note="For files that do not say it."),
+    options.DELTA.here(note="Default: the file's own, or 1e-5."),
 )
+FORMAT = options.FORMAT.here("text", choices=("text", "sarif"))
 
 
-@takes(*CHECKED, options.JSON)
+@takes(*CHECKED, FORMAT, options.JSON)
 def check(
     paths: Annotated[
         list[Path],
@@ -35,14 +37,17 @@ def check(
     ],
     **given: str,
 ) -> None:
-    """Lint Opacus scripts, notebooks or checkpoints. Exit code 1 for a mistake."""
+    """Find mistakes in Opacus scripts, notebooks or checkpoints. Exit code 1 if there is one."""
     asked = read(CHECKED, given)
+    if sarif := validate.one_of("format", given.get("format", "text"), FORMAT.choices) == "sarif":
+        given["json"] = ""  # it is one JSON object
     if any(path.suffix not in (*SCRIPTS, ".json") for path in paths if path.is_file()):
         starting(f"Reading {', '.join(map(str, paths))}", given)
     reports = [look(path, **asked) for path in paths]
     failed = any(report.failed for report in reports)
     record = {"failed": failed, "files": [report.as_json() for report in reports]}
-    show(record, given, *(line for report in reports for line in _lines(report)))
+    shown = to_sarif(reports) if sarif else record
+    show(shown, given, *(line for report in reports for line in _lines(report)))
     if failed:
         raise typer.Exit(FAILED)
 

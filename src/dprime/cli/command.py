@@ -75,15 +75,16 @@ class Command(TyperCommand):
             raise
 
     def invoke(self, ctx: Any) -> Any:
-        typed = {
-            each.name: each.opts[0] if each.param_type_name == "option" else str(each.metavar)
-            for each in self.params
-        }
-        also = {word: typed[name] for word, name in ALSO.items() if name in typed}
+        flags = {x.name: x.opts[0] for x in self.params if x.param_type_name == "option"}
+        places = {x.name: str(x.metavar) for x in self.params if x.name not in flags}
+        every = {**places, **flags}
+        also = {word: every[name] for word, name in ALSO.items() if name in every}
         try:
             return super().invoke(ctx)
         except validate.InputError as error:
-            error.args = (option.as_typed(str(error), {**also, **typed}),)
+            if (typed := error.typed) is not None:
+                flags = {name: flags[name] for name in flags if name in typed}
+            error.args = (option.as_typed(str(error), {**also, **places, **flags}),)
             raise
 
 

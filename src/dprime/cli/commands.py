@@ -48,7 +48,7 @@ COMMANDS = {
     ),
     "consequences": Entry(
         "risks",
-        "Translate a guarantee into limits on deletion, reconstruction and loss.",
+        "Bound what a training on a part of a pool allows in deletion, reconstruction and loss.",
         (
             "--noise-multiplier 1 --sample-rate 0.01 --steps 2000 --sampling-probability 0.001",
             "--noise-multiplier 2 --sample-rate 0.01 --epochs 20 --sampling-probability 0.1",
@@ -57,7 +57,7 @@ COMMANDS = {
     ),
     "check": Entry(
         "checks",
-        "Lint Opacus scripts, notebooks or checkpoints. Exit code 1 for a mistake.",
+        "Find mistakes in Opacus scripts, notebooks or checkpoints. Exit code 1 if there is one.",
         ("train.py", "training.pt --dataset-size 60000"),
         "check.md",
     ),
@@ -78,7 +78,7 @@ COMMANDS = {
     ),
     "infer": Entry(
         "pools",
-        "Run membership inference attacks (LiRA, RMIA, …) against the certified bound.",
+        "Compare membership inference attacks (LiRA, RMIA, …) with the certified bound.",
         ("--pool-size 300 --epsilon 3 --epochs 5", "--pool-size 300 --attacks lira,rmia"),
         "membership.md",
     ),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dprime.runs.backends import Backend
     from dprime.show.chart import Chart
 
-WRITTEN = (*options.BACKENDS, options.RUN, options.CHARTS, options.FORMAT)
+WRITTEN = (*options.BACKENDS, options.RUN, options.CHARTS, options.CHART_FORMAT)
 FRONTIER, INFERENCE = options_of(FrontierRequest), InferenceRequest.takes()
 
 
@@ -50,7 +50,7 @@ def frontier(**given: str) -> None:
 
 @takes(*INFERENCE, *WRITTEN, options.FAIL_ON, options.JSON)
 def infer(**given: str) -> None:
-    """Run membership inference attacks (LiRA, RMIA, …) against the certified bound."""
+    """Compare membership inference attacks (LiRA, RMIA, …) with the certified bound."""
     command.check_torch("membership inference")
     command.check_fail_on(given)
     request = InferenceRequest.of(read(INFERENCE, given))
@@ -101,7 +101,7 @@ def _check_nothing_is_written(given: Mapping[str, str]) -> None:
 def _make_folder(given: Mapping[str, str]) -> None:
     """Make the folder of charts before anything is trained."""
     form = given.get("format", "svg")
-    validate.one_of("format", form, options.FORMAT.choices)
+    validate.one_of("format", form, options.CHART_FORMAT.choices)
     if "charts" not in given:
         return
     from dprime.show.needs import check_drawing  # noqa: PLC0415  only charts need it

@@ -14,7 +14,7 @@ from dprime import options, validate
 from dprime.audit.record import AuditRecord, record_of
 from dprime.cli.command import say, show, starting, takes
 from dprime.cli.runs import show_kept
-from dprime.option import read
+from dprime.option import names_of_file, read
 from dprime.runs.run import Run
 from dprime.show import card as card_of
 from dprime.show import card_markdown
@@ -37,14 +37,14 @@ OURS = {
 """What an earlier report, card or chart has in it, so that nothing else is overwritten."""
 
 WRITTEN = (
-    options.OUT.here(note="The page; the run's name with .html if not given."),
+    options.OUT.here(note="Default: the run's name with .html."),
     options.PDF,
     options.CHARTS,
-    options.FORMAT,
+    options.CHART_FORMAT,
     options.CARD,
     options.MODEL_CARD,
     options.REGISTRY,
-    options.FORCE.here(note="Without it only what dprime has written is; PDF and PNG never are."),
+    options.FORCE.here(note="Without it, only files that dprime marks as its own are."),
 )
 
 
@@ -69,7 +69,9 @@ def report(
         check("card", asked["card"], (".json", ".md"))
     if "pdf" in asked:
         check("pdf", asked["pdf"], (".pdf",))
-    kind, about = _format(asked), Deployment.from_options(read(DEPLOYMENT, given))
+    kind, described = _format(asked), read(DEPLOYMENT, given)
+    with names_of_file(described.get("about"), given):
+        about = Deployment.from_options(described)
     check_report()
     starting(f"Drawing the report of {run}", given)
     from dprime.show.report import drawings_of  # noqa: PLC0415  it draws
@@ -152,7 +154,7 @@ def _format(asked: Mapping[str, Any]) -> str:
     if "format" in asked and "charts" not in asked:
         wanted, remedy = "given with a folder for the charts", "add --charts FOLDER"
         raise validate.invalid_value("format", asked["format"], wanted, remedy)
-    return validate.one_of("format", asked.get("format", "svg"), options.FORMAT.choices)
+    return validate.one_of("format", asked.get("format", "svg"), options.CHART_FORMAT.choices)
 
 
 def _page(path: Path, record: AuditRecord, drawings: Drawings, about: Deployment) -> str:

@@ -42,7 +42,9 @@ OF_FILES = ("adjacency", "group_size", "dataset_size")
 def risk(
     file: Annotated[
         Path | None,
-        typer.Argument(help="Opacus checkpoint, or history or description (JSON).", metavar="FILE"),
+        typer.Argument(
+            help="Opacus checkpoint, or JSON file of a history or description.", metavar="FILE"
+        ),
     ] = None,
     **given: str,
 ) -> None:
@@ -74,8 +76,10 @@ def _saved(path: Path, given: Mapping[str, str]) -> tuple[RiskRequest, list[str]
     """What is asked of a saved training, and what its file leaves open; nothing in it is run."""
     described = (each for each in (*RISK, *STATED) if each.name not in OF_FILES)
     leave_out(given, described, "a file describes the training")
-    if path.is_file():
-        starting(f"Reading {path}", given)
+    if not path.is_file():
+        remedy = "give the path of a checkpoint or a JSON file, or options such as --epsilon 3"
+        raise validate.invalid_value("file", str(path), "a file that exists", remedy)
+    starting(f"Reading {path}", given)
     report = check(path, **read((options.DATASET_SIZE, options.DELTA), given))
     if not report.reading.risks:
         said = [each.sentence for each in report.findings] or [*report.reading.missing]
@@ -116,7 +120,7 @@ def choose(**given: str) -> None:
 
 @takes(*options.LENGTHS, *OF_CONSEQUENCES, options.JSON)
 def consequences(**given: str) -> None:
-    """Translate a guarantee into limits on deletion, reconstruction and loss."""
+    """Bound what a training on a part of a pool allows in deletion, reconstruction and loss."""
     found = consequences_request(given)
     show(found.as_json(), given, _consequences_table(found))
 

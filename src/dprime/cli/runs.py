@@ -154,11 +154,11 @@ def _shown(folder: Path, *, workers: bool = False) -> Group:
 def _table(folder: Path, found: list[Summary]) -> Table:
     columns = ("Run", "What", "Blocks", "Trials", "State", "Last change")
     table = plain_table(f"Runs in {folder}", *columns)
-    for column, name in zip(table.columns, columns, strict=True):
-        column.no_wrap, column.overflow = name not in ("Run", "What"), "fold"
+    for column in table.columns[-2:]:
+        column.no_wrap = True
     for each in found:
         what, blocks = f"{each.adversary} on {each.data}", f"{each.done}/{each.blocks}"
-        changed = f"{each.changed:%m-%d %H:%M}"
+        changed = f"{each.changed:%m-%d %H:%M %Z}"
         counted = f"{each.total_trials:,}"
         cells = (each.name, what, blocks, counted, each.state, changed)
         table.add_row(*(Text(printable(cell)) for cell in cells))

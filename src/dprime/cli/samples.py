@@ -23,7 +23,7 @@ NOTE = (
     "expected size."
 )
 DRAWN = (
-    options.OUT.here(required=True, note="The training set, in the pool's form; secret."),
+    options.OUT.here(required=True, note="The secret training set, in the pool's format."),
     options.SAMPLING_PROBABILITY,
     options.PROBABILITY_COLUMN,
     options.IGNORE,

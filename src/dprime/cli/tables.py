@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from dprime import text
 
@@ -18,13 +21,44 @@ LEFT = (
 )
 """Columns of words; those of numbers are on the right."""
 
+WORD = 12
+"""Letters of a word at which a narrow column may break it."""
+
+
+class FittingTable(Table):
+    """A table that never cuts a number: on a narrow terminal its rows stand one below the other."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if any(self._fits(console, options.max_width, whole=whole) for whole in (True, False)):
+            yield from super().__rich_console__(console, options)
+            return
+        yield Text(str(self.title), style="bold")
+        for row in zip(*(column.cells for column in self.columns), strict=True):
+            first, *rest = (Text.from_markup(x) if isinstance(x, str) else x for x in row)
+            yield first
+            for column, cell in zip(self.columns[1:], rest, strict=True):
+                yield Padding(Text.assemble(f"{column.header}: ", cell), (0, 0, 0, 2))
+        yield Text(str(self.caption or ""), style="dim")
+
+    def _fits(self, console: Console, width: int, *, whole: bool) -> bool:
+        """Whether the width takes the whole cells of numbers, or at least each of their words."""
+        for column in self.columns:
+            sizes = [console.measure(cell) for cell in (column.header, *column.cells)]
+            least, most = (max(sizes) for sizes in zip(*sizes, strict=True))
+            numbers = column.justify == "right" or column.no_wrap
+            needed = most if whole or column.no_wrap else least
+            column.width = needed if numbers and needed == most else None
+            column.min_width = needed if numbers else None
+            width -= 3 + (needed if numbers else min(least, WORD))
+        return width >= 1
+
 
 def plain_table(title: str, *columns: str) -> Table:
     """A table to be filled."""
-    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
+    table = FittingTable(title=title, title_justify="left", title_style="bold", pad_edge=False)
     table.caption_justify = "left"
-    for column in columns:
-        table.add_column(column, justify="left" if column in LEFT else "right")
+    for name in columns:
+        table.add_column(name, justify="left" if name in LEFT else "right", overflow="fold")
     return table
 
 

@@ -111,7 +111,9 @@ def contradicts(
     False
     """
     shape = checked_claim(claim).shape
-    _check_counts(correct, flagged)
+    if not 0 <= correct <= flagged:
+        wanted, remedy = f"from 0 to the {flagged} flagged", "count the members among those flagged"
+        raise validate.invalid_value("correct", correct, wanted, remedy)
     if flagged > validate.whole("records", records):
         remedy = "count all records that could have been flagged as members"
         raise validate.invalid_value("records", records, f"at least the {flagged} flagged", remedy)
@@ -127,9 +129,3 @@ def contradicts(
 
 def _level(confidence: float) -> float:
     return 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
-
-
-def _check_counts(correct: int, flagged: int) -> None:
-    if not 0 <= correct <= flagged:
-        wanted, remedy = f"from 0 to the {flagged} flagged", "count the members among those flagged"
-        raise validate.invalid_value("correct", correct, wanted, remedy)

@@ -271,10 +271,8 @@ class _Trainings:
         made = []
         for job, (point, trainer) in enumerate(self.jobs):
             rows = slice(job * self.repetitions, (job + 1) * self.repetitions)
-            own, after = (
-                {name: found[rows] for name, found in arrays.items()},
-                _measured_after(point),
-            )
+            own = {name: found[rows] for name, found in arrays.items()}
+            after = _measured_after(point)
             measured = vars(point) | {"learning_rate": trainer.training.learning_rate}
             measured |= {"after": after, "accuracies": own["accuracies"][:, : len(after)]}
             measured |= {"diverged": int(own["diverged"].sum())}

@@ -27,8 +27,7 @@ from dprime.seeds import SEED_BITS, fresh_seed
 
 ENDING = ".pool.json"  # what the public file's name adds to that of the training set
 FORMAT = "dprime pool, version 1"  # what the public file says of itself
-Content = str | Callable[[BinaryIO], object]
-"""A text, or a function that writes to a file."""
+Content = str | Callable[[BinaryIO], object]  # a text, or a function that writes to a file
 
 PUBLIC = "the public file"
 LONGEST_PUBLIC = 10_000_000  # bytes of a public file

@@ -185,9 +185,8 @@ class ArrayPool(PoolFile):
         return values.astype(np.float64)
 
     def write(self, members: Bools, stream: BinaryIO) -> None:
-        kept = {
-            name: array[members] if array.ndim else array for name, array in self._arrays.items()
-        }
+        every = self._arrays.items()
+        kept = {name: array[members] if array.ndim else array for name, array in every}
         if self._save is np.save:
             np.save(stream, kept[""])
         else:

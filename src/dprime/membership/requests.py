@@ -29,13 +29,11 @@ if TYPE_CHECKING:
     from dprime.membership.inference import InferenceRecord
     from dprime.runs.backends import Backend
 
-MOST_RECORDS = 1000
-"""Records of the pool that are attacked where no number is given."""
+MOST_RECORDS = 1000  # records of the pool that are attacked where no number is given
 
 LARGEST_POPULATION = 1000
 
-EPOCHS = 15.0
-"""Passes over the drawn part where neither epochs nor steps are given."""
+EPOCHS = 15.0  # passes over the drawn part where neither epochs nor steps are given
 
 OF_THE_ENGINE = ("model", "device", "learning_rate", "clip_norm", "momentum", "memory")
 """Options that a training function of the user's own does not have."""
@@ -101,12 +99,10 @@ class FrontierRequest(PoolRequest):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """From the options that were given; steps take the place of the usual epochs."""
         given = {"epochs": None, **values} if "steps" in values else values
         return cls(**given)
 
     def planned(self) -> tuple[Split, PoolPlan]:
-        """The data, and the noise of each share."""
         split = self.split()
         named = ("epochs", "steps", "min_tpr", "delta", "sampling_probabilities")
         own: dict[str, Any] = {name: getattr(self, name) for name in named}
@@ -114,7 +110,6 @@ class FrontierRequest(PoolRequest):
         return split, plan(self.precision, pool_size=size, batch_size=self.batch_size, **own)
 
     def train(self, path: Path, backend: Backend) -> FrontierRecord:
-        """Train the models that a run still lacks."""
         from dprime.membership.frontiers import frontier  # noqa: PLC0415  it needs PyTorch
         from dprime.train import SGD, Compute  # noqa: PLC0415
         from dprime.train.models import network_named  # noqa: PLC0415
@@ -149,15 +144,13 @@ class InferenceRequest(PoolRequest):
     @classmethod
     def takes(cls) -> tuple[Option, ...]:
         """The options that describe an inference."""
-        every = {
-            each.name: each for of in (cls, Recipe, InferenceConfig) for each in options_of(of)
-        }
+        parts = (cls, Recipe, InferenceConfig)
+        every = {each.name: each for part in parts for each in options_of(part)}
         every["records"] = options.RECORDS.here(MOST_RECORDS)
         return tuple(every.values())
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """From the options that were given."""
         for name in OF_THE_ENGINE if "trainer" in values else ():
             if name in values:
                 wanted = "left out with a trainer of your own"
@@ -171,7 +164,6 @@ class InferenceRequest(PoolRequest):
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> Self:
-        """What `to_dict` gave, as a run keeps it."""
         found = super().from_dict(kept)
         recipe, config = Recipe(**kept["recipe"]), InferenceConfig(**kept["config"])
         return dataclasses.replace(found, recipe=recipe, config=config)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,11 +65,9 @@ def mean_tpr(
     rocs: Sequence[Roc], fpr: Sequence[float], *, confidence: float = 0.95
 ) -> dict[float, Interval]:
     """The mean TPR over target models at each of the false-positive rates."""
-    values = {rate: [one.tpr_at(rate) for one in rocs] for rate in fpr}
-    return {
-        rate: over_repetitions(each, confidence=confidence).within()
-        for rate, each in values.items()
-    }
+    values = ((rate, [one.tpr_at(rate) for one in rocs]) for rate in fpr)
+    mean = partial(over_repetitions, confidence=confidence)
+    return {rate: mean(each).within() for rate, each in values}
 
 
 @dataclass(frozen=True)

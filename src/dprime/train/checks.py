@@ -217,9 +217,8 @@ def _check_gradients(network: Functional, x: Tensor, y: Tensor, loss: str | Loss
     # How all records are computed must not follow from some of them: these are in no data.
     made = torch.randn(x.shape, generator=torch.Generator(x.device).manual_seed(0), device=x.device)
     records = Records(torch.zeros_like(made)[None] if network.words else made[None])
-    network.together = _keeps_trials_apart(
-        network, single, records, torch.zeros_like(y)[None], loss
-    )
+    labels = torch.zeros_like(y)[None]
+    network.together = _keeps_trials_apart(network, single, records, labels, loss)
 
 
 def _keeps_trials_apart(

@@ -28,13 +28,7 @@ from dprime.train.network import Network
 from dprime.train.noise import add_normal
 from dprime.train.progress import bar
 from dprime.train.settings import TrainingConfig
-from dprime.train.slices import (
-    Slices,
-    kept_of_pool,
-    rows_of_slices,
-    slice_plan,
-    trials_of_blocks,
-)
+from dprime.train.slices import Slices, kept_of_pool, rows_of_slices, slice_plan, trials_of_blocks
 from dprime.train.steps import (
     CanaryGradient,
     EngineContext,

@@ -46,11 +46,9 @@ Change = Callable[[Tensor], Tensor]
 class LayerTrace(ABC):
     """One pass through a layer: with the error, enough to know every record's gradient."""
 
-    probe: Tensor
-    """In the graph, where the error is taken."""
+    probe: Tensor  # in the graph, where the error is taken
 
-    error: Tensor
-    """The derivative of each record's loss there, once known."""
+    error: Tensor  # the derivative of each record's loss there, once known
 
     @abstractmethod
     def squared_norms(self) -> Tensor:

@@ -102,8 +102,7 @@ class RecordGradients:
 class Network(ABC):
     """A model for many trials at once, and its trained weights in the vector of all weights."""
 
-    side_by_side: bool
-    """Whether several threads may use it at once."""
+    side_by_side: bool  # whether several threads may use it at once
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model

@@ -50,9 +50,8 @@ def slice_plan(
     `copies` counts tensors of the weights' size for each trial, `memory` is in bytes.
     """
     own_records = not sampler.shares_records
-    per_record = 4 * (
-        network.numbers_per_record(sampler.x[:1]) + own_records * sampler.x[0].numel()
-    )
+    copied = own_records * sampler.x[0].numel()
+    per_record = 4 * (network.numbers_per_record(sampler.x[:1]) + copied)
     per_trial = 4 * network.size * copies
     batch = max(1, sampler.likely_size)
     room = memory - FIXED - 4 * sampler.x.numel()

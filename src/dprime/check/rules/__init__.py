@@ -1,24 +1,12 @@
-"""The rules, by what they are about: a function each, with its code and its text."""
+"""The rules, by what they are about: a function for each, with its code."""
 
 from collections.abc import Iterator
 
 from dprime.check.library import HANDLERS
-from dprime.check.report import RULES
-from dprime.check.rules import (
-    accounting,
-    data,
-    layers,
-    randomness,
-    sampling,
-    tuning,
-    updates,
-)
+from dprime.check.rules import accounting, data, layers, randomness, sampling, tuning, updates
 from dprime.check.script import Occurrence, Script
 
 __all__ = ["accounting", "data", "layers", "randomness", "sampling", "tuning", "updates"]
-
-for code in sorted(RULES):
-    RULES[code] = RULES.pop(code)
 
 JUDGED = (
     *("noise_multiplier", "sample_rate", "batch_sampler", "sampler", "step_hook", "history"),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from dprime.check.library import size_of
-from dprime.check.report import error, note, warning
+from dprime.check.report import finds
 from dprime.check.rules.tuning import born_in
 from dprime.check.rules.updates import batch_clipped
 from dprime.check.script import NOTHING, Found, Occurrence, Place, Script, Value
@@ -18,17 +18,12 @@ OTHERS = (
 """Libraries for private training that this check does not read."""
 
 
-@warning(
-    "DP001: no private training",
-    why="Nothing in this file makes a training private in a way that this check can read.",
-    remedy="Give the script that calls Opacus' make_private.",
-)
+@finds("DP001")
 def _nothing_private(script: Script) -> Found:
     if _has_training(script) or _unused(script):
         return
-    used = [
-        each for each in OTHERS for name in script.libraries if f"{name}.".startswith(f"{each}.")
-    ]
+    loaded = [f"{name}." for name in script.libraries]
+    used = [each for each in OTHERS if any(name.startswith(f"{each}.") for name in loaded)]
     why = ""
     if used:
         why = f": this check reads Opacus, not {used[0]}"
@@ -39,11 +34,7 @@ def _nothing_private(script: Script) -> Found:
     yield Value(place=Place(script.source, 1)), f"No private training was found{why}."
 
 
-@error(
-    "DP002: engine without make_private",
-    why="An engine alone changes nothing: gradients are neither clipped nor noised.",
-    remedy="Call make_private, and train with what it returns.",
-)
+@finds("DP002")
 def _unused_engine(script: Script) -> Found:
     if not _has_training(script) and _unused(script):
         what = "A PrivacyEngine is made, but make_private is not called in this file."
@@ -87,12 +78,7 @@ def _loads(script: Script) -> dict[str, Occurrence]:
     return found
 
 
-@error(
-    "DP401: training goes on, the count starts again",
-    why="The steps before the checkpoint have spent privacy that the new accountant does not know.",
-    remedy="Save and load with privacy_engine.save_checkpoint and load_checkpoint, or load the "
-    "accountant's state_dict too.",
-)
+@finds("DP401")
 def _resumed(script: Script) -> Found:
     event = _loads(script).get("optimizer")
     if event is not None:
@@ -100,23 +86,14 @@ def _resumed(script: Script) -> Found:
         yield event, f"{what}, but the accountant starts from nothing."
 
 
-@note(
-    "DP402: training starts from saved weights",
-    why="If they were trained on the same people's data, what that revealed is not counted here.",
-    remedy="Where they come from the same data, load the accountant's state too; public weights "
-    "are fine.",
-)
+@finds("DP402")
 def _weights(script: Script) -> Found:
     loads = _loads(script)
     if "model" in loads and "optimizer" not in loads:
         yield loads["model"], "Saved weights are loaded before the private training."
 
 
-@error(
-    "DP403: a new engine for the same model",
-    why="Each engine counts only its own steps, so the ε that it reports leaves out the others.",
-    remedy="Make one PrivacyEngine, before the loop, for the whole training.",
-)
+@finds("DP403")
 def _new_engine(script: Script) -> Found:
     for place, event in enumerate(script.trainings):
         models = event.get("module").roots
@@ -135,23 +112,14 @@ def _new_engine(script: Script) -> Found:
                 yield event, f"{model} gets a second PrivacyEngine."
 
 
-@warning(
-    "DP404: ε is read before the training",
-    why="At that time nothing has been counted: the number says nothing about the model.",
-    remedy="Call get_epsilon after the last step.",
-)
+@finds("DP404")
 def _too_early(script: Script) -> Found:
     steps, asked = script.private_steps, script.calls("get_epsilon", "get_privacy_spent")
     if steps and asked and asked[-1].order < steps[0].order:
         yield asked[-1], "get_epsilon is only called before the first step."
 
 
-@error(
-    "DP405: the accountant's hook is replaced",
-    why="An optimizer has one step hook, and Opacus' accountant counts in it: with another, no "
-    "step is counted.",
-    remedy="Keep the accountant's hook, and call your own code after step().",
-)
+@finds("DP405")
 def _hook(script: Script) -> Found:
     for event in [*script.calls("attach_step_hook"), *script.sets("step_hook")]:
         given = event.get("value" if event.kind == "set" else "fn", 0)
@@ -160,11 +128,7 @@ def _hook(script: Script) -> Found:
             yield event, "The step hook of the private optimizer is replaced."
 
 
-@error(
-    "DP406: the accountant's history is changed",
-    why="Steps that were taken cannot be taken back: what they revealed stays revealed.",
-    remedy="Leave the accountant and its history alone; use a new engine only for other data.",
-)
+@finds("DP406")
 def _history(script: Script) -> Found:
     put = [e for e in script.events if e.kind == "put"] + script.calls("clear", "pop", "remove")
     places = [(e, e.subject.of) for e in put if e.subject.name == ".history"]
@@ -187,23 +151,14 @@ def _noise_schedules(script: Script) -> list[Occurrence]:
     return script.calls("ExponentialNoise", "LambdaNoise", "StepNoise")
 
 
-@warning(
-    "DP407: the noise is changed during the training",
-    why="Opacus counts the new value from the next step on, but an ε that was planned or stated "
-    "for the first one no longer holds.",
-    remedy="Use a scheduler of opacus.schedulers, and read ε after the last step.",
-)
+@finds("DP407")
 def _noise_changed(script: Script) -> Found:
     for event, noise in _changed_noise(script):
         if noise is None or noise > 0:
             yield event, "The private optimizer's noise is changed by hand."
 
 
-@error(
-    "DP408: no noise",
-    why="Without noise every record can show itself, whatever the clipping.",
-    remedy="Give a noise multiplier above 0; dprime choose finds the one that keeps a risk.",
-)
+@finds("DP408")
 def _no_noise(script: Script) -> Found:
     made = [*script.trainings, *script.calls("DPOptimizer")]
     found = [(e, e.get("noise_multiplier").number, "noise_multiplier is") for e in made]
@@ -216,23 +171,7 @@ def _no_noise(script: Script) -> Found:
             yield event, f"{what} {noise:g}."
 
 
-@error(
-    "DP409: steps that were not counted",
-    why="What those steps revealed is missing from the reported ε.",
-    remedy="Train with the optimizer that make_private returned, and save its accountant at the "
-    "end.",
-)
-def _not_counted(script: Script) -> Found:
-    """Only a saved run can show it."""
-    yield from ()
-
-
-@error(
-    "DP411: more epochs than the noise was chosen for",
-    why="make_private_with_epsilon chooses the noise for the epochs that it is given; each epoch "
-    "more spends more than the target.",
-    remedy="Give epochs= the number of epochs that the training really has.",
-)
+@finds("DP411")
 def _longer(script: Script) -> Found:
     for event in script.trainings:
         planned = event.get("epochs").number
@@ -251,24 +190,13 @@ def _epochs(step: Occurrence, event: Occurrence) -> float | None:
     return math.prod(times) if known else None
 
 
-@warning(
-    "DP412: a target ε with a noise that changes",
-    why="make_private_with_epsilon chooses one noise for the whole training; where a schedule "
-    "lowers it, more than the target is spent.",
-    remedy="Give the noise to make_private yourself, and read ε after the last step.",
-)
+@finds("DP412")
 def _planned(script: Script) -> Found:
     for event in _noise_schedules(script) if script.calls("make_private_with_epsilon") else ():
         yield event, f"{event.short} changes the noise that was chosen for the target ε."
 
 
-@warning(
-    "DP413: an accountant that can be too low",
-    why='accountant="gdp" takes the limit of infinitely many small steps for the training. The '
-    "noise that it chooses for ε = 3 (rate 0.01, 1,000 steps, δ = 1e-5) has ε = 3.886.",
-    remedy='Use accountant="prv" (the default) or "rdp", or let dprime risk or dprime.monitor '
-    "count.",
-)
+@finds("DP413")
 def _gdp(script: Script) -> Found:
     made = [event.result for event in script.calls("create_accountant", "GaussianAccountant")]
     for each in [*script.engines, *made]:
@@ -277,8 +205,7 @@ def _gdp(script: Script) -> Found:
             yield each, 'The accountant is "gdp".'
 
 
-LARGE_DELTA = 1e-3
-"""A δ from here on is large for any data set."""
+LARGE_DELTA = 1e-3  # a δ from here on is large for any data set
 
 
 def _deltas(script: Script) -> Iterator[tuple[Occurrence, Value]]:
@@ -302,21 +229,15 @@ def _judged(script: Script, code: str) -> Found:
             yield event, found[1]
 
 
-@warning(
-    "DP501: δ above 1/N",
-    why="A training that publishes one whole record out of N keeps δ = 1/N: such a δ promises "
-    "nobody anything.",
-    remedy="Choose δ well below 1/N, for example 1/(10 N).",
-)
+@finds("DP501")
 def _delta(script: Script) -> Found:
     yield from _judged(script, "DP501")
     for event, given in _deltas(script):
         for each in given.each:
             above, below = each.sources if each.name == "Div" else (NOTHING, NOTHING)
             loaders = [o.of for o in below.each if o.role == "len" and o.of is not None]
-            if (above.number or 0) >= 1 and any(
-                _in_batches(o) for held in loaders for o in held.each
-            ):
+            batches = any(_in_batches(o) for held in loaders for o in held.each)
+            if batches and (above.number or 0) >= 1:
                 yield event, "δ is one over the number of batches, which is more than 1/N."
 
 
@@ -327,11 +248,7 @@ def _in_batches(loader: Value) -> bool:
     return loader.role == "loader" and not one
 
 
-@warning(
-    "DP502: a large δ",
-    why="δ is the chance that the promise of ε may fail altogether, for every record.",
-    remedy="Choose δ well below one over the number of records.",
-)
+@finds("DP502")
 def _large_delta(script: Script) -> Found:
     yield from _judged(script, "DP502")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dprime.check.report import warning
+from dprime.check.report import finds
 from dprime.check.rules.layers import private_inputs
 from dprime.check.script import Found, Script, Value
 
@@ -20,12 +20,7 @@ LIMITS = ("min", "max", "amin", "amax", "ptp")
 """Statistics where the records are scaled by them; else they say how many classes there are."""
 
 
-@warning(
-    "DP801: statistics of the training data",
-    why="A mean, a scale or a vocabulary taken from the records is published with the model, and "
-    "no noise was added to it.",
-    remedy="Take it from public data or from known limits, or compute it privately and compose.",
-)
+@finds("DP801")
 def _statistics(script: Script) -> Found:
     sets = _training_data(script)
     data = {each for held in sets for each in _made_of(held)}
@@ -39,9 +34,8 @@ def _statistics(script: Script) -> Found:
         made_by = [each.short for each in event.subject.behind() if FITTED.match(each.name)]
         if made_by and is_of(event.get("X", 0)):
             yield event, f"{made_by[0]} is fitted to the training data."
-    for event in script.calls(
-        "build_vocab_from_iterator", "build_vocab", "train_new_from_iterator"
-    ):
+    words = ("build_vocab_from_iterator", "build_vocab", "train_new_from_iterator")
+    for event in script.calls(*words):
         if any(map(is_of, event.arguments.values())):
             yield event, "The vocabulary is made from the training data."
     for event in script.calls(*STATISTICS, *LIMITS):
@@ -72,13 +66,7 @@ def _training_data(script: Script) -> set[Value]:
     return set(found)
 
 
-@warning(
-    "DP802: records that are there more than once",
-    why="The guarantee is for one record; whoever has several copies in the data is protected "
-    "less.",
-    remedy="Keep each record once and augment it when it is drawn, or certify with dprime risk "
-    "--group-size.",
-)
+@finds("DP802")
 def _repeated(script: Script) -> Found:
     for each in (each for held in _training_data(script) for each in held.behind()):
         listed = each.get("datasets", 0).items or [] if each.short == "ConcatDataset" else []
@@ -101,12 +89,7 @@ def records(data: Value) -> object:
     return data
 
 
-@warning(
-    "DP803: several rows of a batch for one record",
-    why="Each row is clipped for itself, so a record with four rows does four times what the noise "
-    "is made for.",
-    remedy="Give the model one row for each record, and augment when a record is drawn.",
-)
+@finds("DP803")
 def _multiplied(script: Script) -> Found:
     if any(event.own_engine or event.get("batch_first").is_(False) for event in script.trainings):
         return

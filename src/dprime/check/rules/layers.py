@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dprime.check.report import error, warning
-from dprime.check.script import COPIES, NOTHING, Found, Script, Value
+from dprime.check.report import finds
+from dprime.check.script import FIXES, NOTHING, Found, Script, Value
 
-FIXES = COPIES[1:]
 MIXING = re.compile(r"(^|\.)(Lazy)?(BatchNorm[123]d|SyncBatchNorm)$")
 TRACKING = re.compile(r"(^|\.)(Lazy)?InstanceNorm[123]d$")
 """Layers that normalise each record alone, and mix records only in their running statistics."""
@@ -28,9 +27,8 @@ def _mixing_layers(model: Value) -> list[Value]:
 
     found = [each for each in model.root.behind(mended) if _mixes(each)]
     tracked = [each for each in model.root.behind(from_elsewhere) if TRACKING.search(each.name)]
-    return found + [
-        e for e in tracked if e.get("track_running_stats", 4 - (".Lazy" in e.name)).is_(True)
-    ]
+    said = [(e, e.get("track_running_stats", 4 - (".Lazy" in e.name))) for e in tracked]
+    return found + [each for each, tracks in said if tracks.is_(True)]
 
 
 def from_elsewhere(value: Value) -> bool:
@@ -45,12 +43,7 @@ def _mixes(layer: Value) -> bool:
     return layer.role == "model" and bool(MIXING.search(layer.name) or by_default)
 
 
-@error(
-    "DP201: normalisation that mixes records",
-    why="With batch normalisation each record changes the gradients of all the others in its "
-    "batch, so clipping one record's gradient does not bound what that record does.",
-    remedy="Call ModuleValidator.fix(model) before the optimizer is made, or use GroupNorm.",
-)
+@finds("DP201")
 def _batch_norm(script: Script) -> Found:
     for event in script.trainings:
         known = [m for m in event.get("module").each if m.role == "model" and not m.assumed]
@@ -62,21 +55,15 @@ def _batch_norm(script: Script) -> Found:
             yield layer, f"The model that is made private in {event.place} {what}."
 
 
-@warning(
-    "DP202: perhaps normalisation that mixes records",
-    why="Batch normalisation in the model that is made private would break its clipping.",
-    remedy="Make sure that ModuleValidator.fix or GroupNorm is used for the private model.",
-)
+@finds("DP202")
 def _perhaps_batch_norm(script: Script) -> Found:
     for event in script.trainings:
         known = [m for m in event.get("module").each if m.role == "model" and not m.assumed]
         for layer in () if known or script.calls(*FIXES) else script.events:
             if layer.kind == "call" and MIXING.search(layer.name):
                 model = f"the model that is made private in {event.place}"
-                yield (
-                    layer,
-                    f"{layer.short} is used in this file, and {model} could not be followed.",
-                )
+                unknown = f"{model} could not be followed."
+                yield layer, f"{layer.short} is used in this file, and {unknown}"
 
 
 LINEAR = ("mean", "sum")
@@ -103,13 +90,7 @@ MOVED = re.compile(
 """After these the first dimension need not be the records."""
 
 
-@warning(
-    "DP203: a number across the records of a batch",
-    why="With it each record changes the gradients of the others, so clipping one record's "
-    "gradient does not bound what that record does.",
-    remedy="Let inputs, forward and loss compute for each record from that record alone, and "
-    "average the losses alone.",
-)
+@finds("DP203")
 def _across(script: Script) -> Found:
     if any(event.get("batch_first").is_(False) for event in script.trainings):
         return  # where the first dimension is time, nothing can be told
@@ -143,9 +124,8 @@ def _crossing(value: Value, *, linear: bool) -> Iterator[Value]:
         labelled = any(o.role == "batch" for given in each.arguments.values() for o in given.each)
         is_loss = labelled and BENDING.fullmatch(_called(each))
         for inner in each.inner():
-            if (id(inner), straight) not in seen and not (
-                is_loss and _reduced(inner)[1] == "linear"
-            ):
+            averaged = is_loss and _reduced(inner)[1] == "linear"
+            if (id(inner), straight) not in seen and not averaged:
                 seen.add((id(inner), straight))
                 found.append((inner, straight))
 
@@ -191,12 +171,8 @@ def _rows_first(value: Value) -> bool:
         moved = MOVED.fullmatch(_called(value)) and not by.get("batch_first").is_(True)
         shape = value.get("shape", 0).number if value.short in ("view", "reshape") else None
         inner = [each for each in value.inner() if each.batches]
-        if (
-            moved
-            or (shape or 0) > 0
-            or not inner
-            or (value.name == "[]" and not _keeps_rows(value))
-        ):
+        picked = value.name == "[]" and not _keeps_rows(value)
+        if moved or picked or (shape or 0) > 0 or not inner:
             return False
         value = inner[0]
     return True

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dprime.check.report import error, note
+from dprime.check.report import finds
 from dprime.check.script import UNKNOWN, Found, Loop, Occurrence, Script
-from dprime.text import GRID
 
 
 def _seeds(script: Script) -> Iterator[tuple[Occurrence, Loop | None]]:
@@ -19,29 +18,19 @@ def _seeds(script: Script) -> Iterator[tuple[Occurrence, Loop | None]]:
     names = ("manual_seed", "manual_seed_all", "seed_everything", "set_seed")
     for event in script.calls(*names) if script.trainings else ():
         fixed = all(each.constant not in (UNKNOWN, None) for each in event.get("seed", 0).each)
-        if fixed and (
-            event.subject.role == "import" or generators.intersection(event.subject.each)
-        ):
+        noise = event.subject.role == "import" or generators.intersection(event.subject.each)
+        if fixed and noise:
             yield event, next((loop for loop in event.loops if loop in around), None)
 
 
-@error(
-    "DP701: the same noise again",
-    why="A seed that is set anew in the loop repeats the noise, and noise that repeats can be "
-    "subtracted.",
-    remedy="Seed once, before the training, or not at all.",
-)
+@finds("DP701")
 def _repeated_seed(script: Script) -> Found:
     for event, loop in _seeds(script):
         if loop is not None:
             yield event, f"A constant seed is set in every round of the loop in {loop.place}."
 
 
-@note(
-    "DP702: a fixed seed",
-    why="Whoever knows the seed can draw the same noise and subtract it.",
-    remedy="For the model that you publish, leave the seed out, or use secure_mode=True.",
-)
+@finds("DP702")
 def _fixed_seed(script: Script) -> Found:
     secure = any(engine.get("secure_mode").is_(True) for engine in script.engines)
     for event, loop in _seeds(script):
@@ -50,14 +39,7 @@ def _fixed_seed(script: Script) -> Found:
             return
 
 
-@note(
-    "DP703: secure mode is off",
-    why=f"{GRID}. They also end at 5.768 standard deviations: at rate 0.01, noise 1 and 1,000 "
-    "steps, an output that is impossible without the record has a probability of 2.3e-5 with it, "
-    "more than a δ of 1e-5.",
-    remedy="For the model that you publish, use PrivacyEngine(secure_mode=True); where it is not "
-    "to be had, let dprime.monitor count the tails, and publish no more digits than are needed.",
-)
+@finds("DP703")
 def _not_secure(script: Script) -> Found:
     for engine in script.engines if script.trainings else ():
         if engine.get("secure_mode").constant in (None, False):

@@ -5,17 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dprime.check.report import error, note
+from dprime.check.report import finds
 from dprime.check.script import NOTHING, Found, Loop, Occurrence, Script, Value
 
 
-@error(
-    "DP101: batches are not Poisson",
-    why="Opacus accounts for every batch as if each record were drawn independently; for shuffled "
-    "batches of a fixed size the ε that it reports is not proved, and can be too small.",
-    remedy="Leave poisson_sampling at True, or certify the run with dprime risk --sampling shuffle "
-    "--adjacency replace.",
-)
+@finds("DP101")
 def _not_poisson(script: Script) -> Found:
     for event in script.trainings:
         other = event.own_engine or event.noiseless
@@ -24,12 +18,7 @@ def _not_poisson(script: Script) -> Found:
             yield event, f"poisson_sampling=False: {what}."
 
 
-@error(
-    "DP102: training on another loader",
-    why="The accountant counts batches drawn by the loader that make_private returned; other "
-    "batches hold other records at another rate.",
-    remedy="Run the training loop over the loader that make_private returned.",
-)
+@finds("DP102")
 def _other_loader(script: Script) -> Found:
     given = script.given("data_loader")
     shuffled = [e for e in script.trainings if e.get("poisson_sampling").is_(False)]
@@ -44,10 +33,8 @@ def _other_loader(script: Script) -> Found:
             what = "another loader than the one that make_private returned"
             if given.intersection(loop.loaders):
                 what = "the loader that was given to make_private, not over the one it returned"
-            yield (
-                loop,
-                f"The loop that steps the private optimizer ({step.place}) runs over {what}.",
-            )
+            steps = f"steps the private optimizer ({step.place})"
+            yield loop, f"The loop that {steps} runs over {what}."
     data = {held for loader in given for held in loader.get("dataset", 0).each}
     for event, loss in script.training_losses:
         drawn = [each.of for each in loss.batches if each.of is not None]
@@ -58,14 +45,9 @@ def _other_loader(script: Script) -> Found:
 
 
 PLAIN = {"RandomSampler", "SequentialSampler", "DistributedSampler"}
-WEIGH = (
-    "Where classes differ, weigh each record's own loss (reduction='none', times its weight, then "
-    "the mean)."
-)
 
 
 def _samplers(script: Script) -> Iterator[tuple[Occurrence, Value, set[str]]]:
-    """Samplers that the loaders have, by name."""
     for event in script.trainings:
         for loader in event.get("data_loader").each:
             given = loader.get("sampler", 3), loader.get("batch_sampler", 4)
@@ -75,11 +57,7 @@ def _samplers(script: Script) -> Iterator[tuple[Occurrence, Value, set[str]]]:
                 yield event, loader, names
 
 
-@error(
-    "DP103: records drawn with weights",
-    why="Records with a larger weight are in more batches than the accountant counts.",
-    remedy=f"Draw all records alike (Poisson sampling). {WEIGH}",
-)
+@finds("DP103")
 def _weighted(script: Script) -> Found:
     for event, loader, names in _samplers(script):
         weighing = names & {"WeightedRandomSampler", "ImbalancedDatasetSampler"}
@@ -87,12 +65,7 @@ def _weighted(script: Script) -> Found:
             yield loader, f"{weighing.pop()} draws some records more often than others."
 
 
-@note(
-    "DP104: sampler set aside",
-    why="Opacus replaces the loader's sampler by Poisson sampling: the guarantee holds, but the "
-    "sampler's weights or order have no effect.",
-    remedy=f"Drop the sampler. {WEIGH}",
-)
+@finds("DP104")
 def _sampler(script: Script) -> Found:
     for event, loader, names in _samplers(script):
         poisson = any("UniformWithReplacement" in name for name in names)
@@ -100,12 +73,7 @@ def _sampler(script: Script) -> Found:
             yield loader, "The loader has a sampler of its own, which make_private sets aside."
 
 
-@error(
-    "DP105: accounting by hand for plain batches",
-    why="The accountant assumes that each record is in a batch independently of the others; a "
-    "plain DataLoader cuts the data into batches of a fixed size.",
-    remedy="Let make_private or DPDataLoader.from_data_loader make the loader.",
-)
+@finds("DP105")
 def _by_hand(script: Script) -> Found:
     for event in script.calls("step"):
         loop = event.batches if event.subject.role == "accountant" else None
@@ -114,12 +82,7 @@ def _by_hand(script: Script) -> Found:
             yield event, f"A step is counted by hand for {what}."
 
 
-@error(
-    "DP106: gradients gathered over several batches",
-    why="A record may be in several of the batches and is clipped in each for itself, so it can do "
-    "more to the sum than the noise is made for, and than the accountant counts.",
-    remedy="Use a larger batch_size, and BatchMemoryManager to cut it to what fits in memory.",
-)
+@finds("DP106")
 def _gathered(script: Script) -> Found:
     for event in script.private_steps:
         loop = event.batches
@@ -133,13 +96,7 @@ def _gathered(script: Script) -> Found:
             yield event, "signal_skip_step adds up several batches of the loader before the noise."
 
 
-@error(
-    "DP107: one batch for several steps",
-    why="The noise is fresh, but a record of that batch is in every one of these steps, while the "
-    "accountant counts each as a batch of its own: drawing at random gains nothing then.",
-    remedy="Take one step for each batch that the loader gives; for more steps, run over the "
-    "loader again.",
-)
+@finds("DP107")
 def _used_again(script: Script) -> Found:
     for step in script.private_steps:
         depth = drawn_at(step, script)
@@ -189,9 +146,8 @@ def _second(step: Occurrence, depth: int, script: Script) -> Found:
     for earlier in script.private_steps:
         if earlier.order >= step.order or earlier.loops != step.loops or step.excludes(earlier):
             continue
-        both = {each for each in earlier.subject.each if each.private}.intersection(
-            step.subject.each
-        )
+        private = {each for each in earlier.subject.each if each.private}
+        both = private.intersection(step.subject.each)
         fresh = any(earlier.order < order < step.order for order in drawn)
         sometimes = len(earlier.tests) > known and len(step.tests) > known
         if both and not fresh and not sometimes:
@@ -199,23 +155,14 @@ def _second(step: Occurrence, depth: int, script: Script) -> Found:
             return
 
 
-@error(
-    "DP108: a random record in place of an empty batch",
-    why="A record that is alone in its batch then takes the place of a random one, which moves the "
-    "sum by up to two clipping norms; the noise is accounted for one.",
-    remedy="Leave rand_on_empty at False.",
-)
+@finds("DP108")
 def _random_record(script: Script) -> Found:
     for event in script.trainings:
         if event.get("rand_on_empty").is_(True):
             yield event, "rand_on_empty=True puts a random record into a batch that is empty."
 
 
-@error(
-    "DP109: the rate of the batches is changed",
-    why="The accountant goes on with the rate that the loader had in make_private.",
-    remedy="Give the DataLoader the batch_size that is wanted before make_private.",
-)
+@finds("DP109")
 def _changed_rate(script: Script) -> Found:
     for event in script.sets("sample_rate", "sampler", "batch_sampler"):
         if any(each.role == "loader" and each.private for each in owners(event.subject)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from dprime.check.report import warning
+from dprime.check.report import finds
 from dprime.check.rules.data import records
 from dprime.check.script import Found, Loop, Occurrence, Script, Value
 
@@ -17,13 +17,7 @@ KEEPING = {"save", "deepcopy", "save_checkpoint", "state_dict", "save_pretrained
 """Calls that keep a model."""
 
 
-@warning(
-    "DP601: several trainings on the same data",
-    why="Each run spends privacy, and choosing the best of them reveals something of all: the ε of "
-    "one run does not cover that.",
-    remedy="Compose all runs (dprime.Composition), tune on public data, or select privately (Liu "
-    "and Talwar 2019; Papernot and Steinke 2022).",
-)
+@finds("DP601")
 def _several(script: Script) -> Found:
     for event in script.trainings:
         loop = next((loop for loop in event.loops if _retrains(event, loop)), None)
@@ -76,12 +70,7 @@ def _second(event: Occurrence, earlier: Occurrence) -> bool:
     return bool(data[0] & data[1]) and not engines and not models[0] & models[1]
 
 
-@warning(
-    "DP602: a choice by a training metric",
-    why="The loss on training records is not protected by the noise: stopping or keeping a model "
-    "by it reveals something that is not counted.",
-    remedy="Fix the number of epochs in advance, or decide by public data.",
-)
+@finds("DP602")
 def _chosen(script: Script) -> Found:
     said = "A number that was computed from training records decides when to stop or which model"
     for event in script.events if script.trainings else ():

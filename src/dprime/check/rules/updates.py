@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dprime.check.library import SIZES
-from dprime.check.report import error, note, warning
+from dprime.check.report import finds
 from dprime.check.script import Found, Occurrence, Script, Value
 
-LARGE_NORM = 1e3
-"""Clipping norms from here on clip nothing."""
+LARGE_NORM = 1e3  # clipping norms from here on clip nothing
 
 
 def _trained(optimizer: Value) -> set[Value]:
-    """The models whose parameters an optimizer holds."""
     behind = optimizer.get("params", 0).behind()
     return {each.root for each in behind if each.role == "model"}
 
@@ -23,13 +21,7 @@ def _given_parts(script: Script, before: Occurrence) -> set[Value]:
     return {part for model in script.given("module", before) for part in model.parts()}
 
 
-@error(
-    "DP301: optimizer of another model",
-    why="Parameters that are not those of the private model have no gradients for each record, so "
-    "they are not trained, or trained without protection.",
-    remedy="Make the optimizer from the parameters of the very model that make_private gets, after "
-    "ModuleValidator.fix.",
-)
+@finds("DP301")
 def _other_model(script: Script) -> Found:
     for event in script.trainings:
         wanted = event.get("module")
@@ -58,12 +50,7 @@ def _known_data(loaders: list[Value]) -> set[str]:
     return set().union(*sets) if all(sets) else set()
 
 
-@error(
-    "DP302: a second optimizer",
-    why="It applies gradients of the private model that are neither clipped nor noised nor "
-    "counted.",
-    remedy="Train all parameters of the model with the optimizer that make_private returned.",
-)
+@finds("DP302")
 def _second_optimizer(script: Script) -> Found:
     for event in _plain_steps(script):
         made, found = _given_parts(script, event), event.subject.each
@@ -73,24 +60,14 @@ def _second_optimizer(script: Script) -> Found:
             yield event, f"A second, plain optimizer {what}."
 
 
-@error(
-    "DP303: the old optimizer steps",
-    why="Only the optimizer that make_private returned clips, adds noise and counts; the one that "
-    "it was made from applies the bare gradients.",
-    remedy="Call step() on the optimizer that make_private returned.",
-)
+@finds("DP303")
 def _old_optimizer(script: Script) -> Found:
     for event in _plain_steps(script):
         if script.given("optimizer", event).issuperset(event.subject.each):
             yield event, "step() is called on the optimizer that was given to make_private."
 
 
-@error(
-    "DP410: the inner optimizer steps",
-    why="original_optimizer is the plain one inside Opacus' own: its step() neither clips nor adds "
-    "noise nor counts.",
-    remedy="Call step() on the optimizer that make_private returned.",
-)
+@finds("DP410")
 def _inner_optimizer(script: Script) -> Found:
     for event in script.steps:
         if _inner(event.subject.each):
@@ -129,12 +106,7 @@ def _is_gradient(value: Value) -> bool:
     return any(e.name == ".grad" for o in value.each for e in (o, *(o.of.each if o.of else ())))
 
 
-@error(
-    "DP304: batch gradient clipped, not each record's",
-    why="Clipping the sum over a batch does not bound what one record adds to it, so no noise on "
-    "it gives a guarantee.",
-    remedy="Clip each record's gradient: let Opacus' make_private do the training.",
-)
+@finds("DP304")
 def batch_clipped(script: Script) -> Found:
     """The gradient of a batch is clipped, and gets something random."""
     random = ("randn", "randn_like", "normal", "normal_", "standard_normal", "sample")
@@ -156,24 +128,14 @@ CLIPPED_AGAIN = {
 """By whether the training has ghost clipping; None where that is not known."""
 
 
-@note(
-    "DP305: clipping that is not for privacy",
-    why="Opacus has its own clipping, of each record's gradient: for privacy this call does "
-    "neither good nor harm; by default step() sets its result aside, with ghost clipping it "
-    "shortens the sum but not the noise, which harms the training.",
-    remedy="Remove the call; max_grad_norm is what clips.",
-)
+@finds("DP305")
 def _clipped_again(script: Script) -> Found:
     for event, in_training, other_norm in _clips(script):
         if in_training and not (script.ghost and other_norm):
             yield event, CLIPPED_AGAIN[script.ghost]
 
 
-@error(
-    "DP306: parameters updated by hand",
-    why="The bare gradient goes into the weights without clipping, noise or accounting.",
-    remedy="Leave the update to the optimizer that make_private returned.",
-)
+@finds("DP306")
 def _by_hand(script: Script) -> Found:
     for event, target, value in _changes(script):
         models = {each.root for each in target.behind() if each.role == "model"}
@@ -184,12 +146,7 @@ def _by_hand(script: Script) -> Found:
             yield event, "Parameters of the private model are changed by their bare gradients."
 
 
-@warning(
-    "DP307: a clipping norm that clips nothing",
-    why="The noise grows with the clipping norm; where the noise multiplier was made small to make "
-    "up for it, almost nothing is protected.",
-    remedy="Clip at a norm that many gradients reach, often between 0.1 and 10.",
-)
+@finds("DP307")
 def _huge_norm(script: Script) -> Found:
     for event in script.trainings:
         norm = event.get("max_grad_norm").number
@@ -197,12 +154,7 @@ def _huge_norm(script: Script) -> Found:
             yield event, f"max_grad_norm is {norm:g}: hardly any gradient is that long."
 
 
-@warning(
-    "DP308: adaptive clipping",
-    why="Opacus counts the clipped records of each batch and divides by the batch's true size, "
-    "which no published analysis covers with Poisson sampling.",
-    remedy='Use clipping="flat" with a fixed max_grad_norm.',
-)
+@finds("DP308")
 def _adaptive(script: Script) -> Found:
     for event in script.trainings:
         if event.get("clipping").is_("adaptive"):
@@ -219,12 +171,7 @@ def _norms(script: Script) -> tuple[list[Occurrence], bool]:
     return sets, layered or bool(script.ghost)
 
 
-@error(
-    "DP309: the noise follows the norm, the clipping does not",
-    why="With ghost clipping and with clipping for each layer, a new max_grad_norm changes the "
-    "noise alone: gradients are still clipped to the norm of make_private.",
-    remedy="Keep one max_grad_norm, or change it in the default mode (hooks, flat clipping).",
-)
+@finds("DP309")
 def _norm_apart(script: Script) -> Found:
     sets, apart = _norms(script)
     schedules = script.calls("ExponentialGradClip", "LambdaGradClip", "StepGradClip")
@@ -235,12 +182,7 @@ def _norm_apart(script: Script) -> Found:
             yield event, "max_grad_norm is set, but changes the noise alone."
 
 
-@warning(
-    "DP310: the clipping norm is set during the training",
-    why="A norm that is computed from gradients, weights before the noise or records tells of "
-    "them, and nothing counts that.",
-    remedy="Fix the norm or its schedule in advance (opacus.schedulers).",
-)
+@finds("DP310")
 def _norm_computed(script: Script) -> Found:
     sets, apart = _norms(script)
     for event in sets if not apart else ():
@@ -249,13 +191,7 @@ def _norm_computed(script: Script) -> Found:
             yield event, "max_grad_norm is set to a number that is computed."
 
 
-@error(
-    "DP311: ghost clipping with a loss of one's own",
-    why="With ghost clipping it is the criterion that make_private returned that clips; any other "
-    "loss gives the gradients to the optimizer as they are.",
-    remedy="Compute the loss with the criterion that make_private returned, and call its "
-    "backward().",
-)
+@finds("DP311")
 def _past_criterion(script: Script) -> Found:
     for event, loss, trainings in past_criterion(script):
         elsewhere = any(
@@ -276,13 +212,7 @@ def past_criterion(script: Script) -> Iterator[tuple[Occurrence, Value, list[Occ
             yield event, loss, trainings
 
 
-@error(
-    "DP312: gradients changed after ghost clipping",
-    why="Ghost clipping clips in backward(): what is done to the gradients afterwards is done to "
-    "the clipped sum, and the noise need not fit it any more.",
-    remedy="Leave the gradients as they are; clip_grad_norm_ with norm 2 and a fixed max_norm is a "
-    "projection, and harmless.",
-)
+@finds("DP312")
 def _changed_after(script: Script) -> Found:
     for event, in_training, other_norm in _clips(script) if script.ghost else ():
         if in_training and other_norm:
