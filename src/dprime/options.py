@@ -18,6 +18,8 @@ from dprime.option import (
     NUMBERS,
     PLACE,
     REPEATED,
+    SHARE,
+    SHARES,
     TEXT,
     TEXTS,
     WHOLE,
@@ -33,7 +35,7 @@ _condition = functools.partial(Option, table="conditions")
 NOISE_MULTIPLIER = _training(
     "noise_multiplier", "Noise standard deviation divided by the clipping norm"
 )
-SAMPLE_RATE = _training("sample_rate", "Share of the records in a batch, such as 256/60000")
+SAMPLE_RATE = _training("sample_rate", "Share of the records in a batch, such as 256/60000", SHARE)
 STEPS = _training("steps", "Number of training steps", WHOLE)
 EPOCHS = _training("epochs", "Passes over the training data, rounded up to steps")
 SAMPLING = Option(
@@ -76,54 +78,59 @@ RECORDS = Option(
     "records", "Number of records that are attacked, from the first of the pool", WHOLE
 )
 SAMPLING_PROBABILITY = Option(
-    "sampling_probability", "π, the probability with which each record of the pool is trained on"
+    "sampling_probability",
+    "π, the probability with which each record of the pool is trained on",
+    SHARE,
 )
 SAMPLING_PROBABILITIES = Option(
-    "sampling_probabilities", "One or several π, such as 0.1,0.5", NUMBERS
+    "sampling_probabilities", "One or several π, such as 0.1,0.5", SHARES
 )
 PROBABILITY_COLUMN = Option("probability_column", "Column with a π for each record", TEXT)
-SHADOW_PROBABILITY = Option("shadow_probability", "π of the shadow models")
+SHADOW_PROBABILITY = Option("shadow_probability", "π of the shadow models", SHARE)
 IGNORE = Option("ignore", "Column that does not make two records distinct, such as an id", REPEATED)
 
 # What metrics are read at -------------------------------------------------------------------------
 
-FPR = _condition("fpr", "False-positive rate at which the TPR is read")
+FPR = _condition("fpr", "False-positive rate at which the TPR is read", SHARE)
 PRIOR = _condition(
     "prior",
     "Share of members among the candidates, for precision and success",
+    SHARE,
     default="0.1; for success 0.5",
 )
-MIN_TPR = _condition("min_tpr", "Least TPR of the attackers that count")
-BELIEF_PRIOR = Option("belief_prior", "Belief before looking")
-EXCEEDED = Option("exceeded", "Probability with which a belief may be exceeded")
-BELIEF_LEVEL = Option("belief_level", "Belief whose exceedance is read")
-DELTA = Option("delta", "δ at which ε is read")
+MIN_TPR = _condition("min_tpr", "Least TPR of the attackers that count", SHARE)
+BELIEF_PRIOR = Option("belief_prior", "Belief before looking", SHARE)
+EXCEEDED = Option("exceeded", "Probability with which a belief may be exceeded", SHARE)
+BELIEF_LEVEL = Option("belief_level", "Belief whose exceedance is read", SHARE)
+DELTA = Option("delta", "δ at which ε is read", SHARE)
 EPSILON_LEVEL = Option("epsilon_level", "ε at which δ is read")
-MAX_PRIOR = Option("max_prior", "Probability of a secret attribute's likeliest value")
-GUESS = Option("guess", "Probability that a guess without the model reconstructs a record")
-MIN_TNR = Option("min_tnr", 'Least share of outsiders called "not a member"')
+MAX_PRIOR = Option("max_prior", "Probability of a secret attribute's likeliest value", SHARE)
+GUESS = Option("guess", "Probability that a guess without the model reconstructs a record", SHARE)
+MIN_TNR = Option("min_tnr", 'Least share of outsiders called "not a member"', SHARE)
 LOSS_BOUND = Option("loss_bound", "Largest loss")
-DENIABILITY = Option("deniability", "Probability that none of the records was used")
+DENIABILITY = Option("deniability", "Probability that none of the records was used", SHARE)
 OUTPUT_PROBABILITY = Option(
-    "output_probability", "Least probability of what is observed, where none was used"
+    "output_probability", "Least probability of what is observed, where none was used", SHARE
 )
 
 # What is kept or claimed --------------------------------------------------------------------------
 
 RHO = Option("rho", "ρ of a guarantee of zero-concentrated DP")
 MU = Option("mu", "μ of a guarantee of Gaussian DP")
-ADVANTAGE = Option("advantage", "Largest acceptable membership advantage")
-BAYES_SECURITY = Option("bayes_security", "Least acceptable Bayes security")
-TPR = Option("tpr", "Largest acceptable TPR, at --fpr")
-PRECISION = Option("precision", "Largest acceptable precision, of attackers with --min-tpr")
-SUCCESS = Option("success", "Largest acceptable success, at --prior")
-BELIEF = _claim("belief", "Largest acceptable belief, from --belief-prior, but for --exceeded")
+ADVANTAGE = Option("advantage", "Largest acceptable membership advantage", SHARE)
+BAYES_SECURITY = Option("bayes_security", "Least acceptable Bayes security", SHARE)
+TPR = Option("tpr", "Largest acceptable TPR, at --fpr", SHARE)
+PRECISION = Option("precision", "Largest acceptable precision, of attackers with --min-tpr", SHARE)
+SUCCESS = Option("success", "Largest acceptable success, at --prior", SHARE)
+BELIEF = _claim(
+    "belief", "Largest acceptable belief, from --belief-prior, but for --exceeded", SHARE
+)
 EPSILON = _claim("epsilon", "ε that is kept or claimed, at --delta")
 SECRET_SUCCESS = Option(
-    "secret_success", "Largest acceptable success at guessing a secret, at --max-prior"
+    "secret_success", "Largest acceptable success at guessing a secret, at --max-prior", SHARE
 )
 RECONSTRUCTION_SUCCESS = Option(
-    "reconstruction_success", "Largest acceptable success of a reconstruction, at --guess"
+    "reconstruction_success", "Largest acceptable success of a reconstruction, at --guess", SHARE
 )
 ROUND_TO = Option(
     "round_to", "What a chosen length is a whole number of", TEXT, "steps", ("steps", "epochs")
@@ -150,10 +157,12 @@ REPETITIONS = Option("repetitions", "Number of trainings at each π", WHOLE)
 METRIC = Option("metric", "Metric by which the claim is judged", TEXT)
 METHOD = Option("method", "Method of the lower bound", TEXT)
 ASSUME = Option("assume", "Accept an assumption that the method rests on", TEXT)
-CONFIDENCE = Option("confidence", "Confidence level")
+CONFIDENCE = Option("confidence", "Confidence level", SHARE)
 STRENGTH = Option("strength", "The attacker's d′, divided by the most that keeps the claim")
-POWER = Option("power", "Share of audits that shall succeed")
-FRACTION_OF_CLAIM = Option("fraction_of_claim", "Share of the claimed metric that is to be shown")
+POWER = Option("power", "Share of audits that shall succeed", SHARE)
+FRACTION_OF_CLAIM = Option(
+    "fraction_of_claim", "Share of the claimed metric that is to be shown", SHARE
+)
 
 # Who decides, in a report -------------------------------------------------------------------------
 
@@ -181,7 +190,11 @@ ADDRESS = Option(
     note="One is started here if not given.",
 )
 TIME_LIMIT = Option("time_limit", "Seconds before a block is retried, of processes and ray")
-RUN = Option("run", "File of the run, to begin or go on with", PLACE, note="In runs/ if not given.")
+RUNS = "runs"
+"""Folder of the runs that are given no other place."""
+RUN = Option(
+    "run", "File of the run, to begin or go on with", PLACE, note=f"In {RUNS}/ if not given."
+)
 SHADOW_FILE = Option("shadow_file", "File of the shadow models, to use them again", NAMED_FILE)
 OUT = Option("out", "File to write", FILE)
 MEMBERS = Option("members", "Secret file to write: who was drawn, 0 or 1 a line", FILE)

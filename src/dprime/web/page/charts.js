@@ -1,13 +1,27 @@
 // The drawings: each is embedded once, and a move only brings new rows.
 
 import { fetched } from "./ask.js";
-import { make, save, write } from "./dom.js";
+import { labelled, make, save, write } from "./dom.js";
 
 const SHAPE = 0.72, // height over width
   LARGE = 0.86; // of the first drawing
 const LOWEST = 190,
   HIGHEST = 460; // px
 const ERRORS_ONLY = 1; // what Vega may say: layers without rows are meant
+
+const QUIET = {
+  mode: "vega-lite",
+  ast: true,
+  actions: false,
+  renderer: "svg",
+  defaultStyle: false,
+  tooltip: false,
+  logLevel: ERRORS_ONLY,
+};
+const PICTURE = 640, // px: the width of a picture that is kept
+  FLATTER = 0.75, // its height beside that on the page
+  LETTERS = 66, // in a line of its title
+  SMALLER = 1.4; // so many more in a line below it
 
 const specifications = new Map();
 
@@ -54,6 +68,17 @@ function shown(value, { percent }, side = "") {
   return `${found.toLocaleString("en", { maximumSignificantDigits: 4 })}${percent ? " %" : ""}`;
 }
 
+/** The lines of a text of at most so many letters; a number keeps its unit. */
+function wrapped(words, letters) {
+  const lines = [""];
+  for (const word of words.split(/ (?!%)/)) {
+    const line = `${lines.at(-1)} ${word}`.trim();
+    if (line.length > letters) lines.push(word);
+    else lines[lines.length - 1] = line;
+  }
+  return lines.filter(Boolean);
+}
+
 /** One drawing with its title, its text alternative, values under the pointer, and files to keep. */
 export class Chart {
   #view = null;
@@ -61,11 +86,13 @@ export class Chart {
   #meaning = null;
   #rows = [];
   #queue = Promise.resolve();
+  #parts = [];
+  #theme = "light";
 
   /** Where there is no heading for one setting, or for two, the finding is the heading. */
-  constructor(slot, { one = "", two = "", large = false, key = true } = {}) {
+  constructor(slot, version, { one = "", two = "", large = false, key = true } = {}) {
     const id = `chart-${slot}`;
-    Object.assign(this, { one, two, shape: large ? LARGE : SHAPE, key });
+    Object.assign(this, { one, two, version, shape: large ? LARGE : SHAPE, key });
     this.title = make("h3", { id: `${id}-title` }, one);
     this.text = make("p", { id: `${id}-text`, hidden: true }); // for those who hear the drawing
     this.words = make("p"); // the same for those who see it
@@ -93,8 +120,8 @@ export class Chart {
         "div",
         { class: "under" },
         make("details", {}, make("summary", {}, "In words"), this.words),
-        keep("PNG", async () => save(`${slot}.png`, await this.#view?.toImageURL("png", 2))),
-        keep("CSV", () => save(`${slot}.csv`, this.#rows)),
+        keep("PNG", async () => save(`${slot}.png`, await this.#picture())),
+        keep("CSV", () => save(`${slot}.csv`, this.#table())),
       ),
     );
     this.canvas.addEventListener("pointermove", (event) => this.#point(event));
@@ -104,8 +131,8 @@ export class Chart {
 
   /** Show one setting's chart, or two as one; resolves when it is drawn. */
   show(parts, theme) {
-    const told = (part) =>
-      parts.map(({ label, chart }) => (label ? `${label}: ${chart[part]}` : chart[part])).join(" ");
+    const told = (part) => parts.map(({ label, chart }) => labelled(label, chart[part])).join(" ");
+    [this.#parts, this.#theme] = [parts, theme];
     write(this.title, (parts.length > 1 ? this.two : this.one) || told("title"));
     write(this.text, told("text"));
     write(this.words, told("text"));
@@ -123,6 +150,40 @@ export class Chart {
     this.#point(null);
   }
 
+  /** The drawing as a picture that is understood alone: with its finding and what it is of. */
+  async #picture() {
+    const { name } = this.#parts[0].chart;
+    const [embed, spec] = await Promise.all([vega, specification(`${name} ${this.#theme} ${this.#parts.length > 1}`)]);
+    const told = (part) => this.#parts.map(({ label, chart }) => labelled(label, chart[part]));
+    const caption = [...told("of"), `dprime ${this.version}`].join(" · ");
+    const drawn = {
+      ...spec,
+      title: { text: wrapped(told("title").join(" "), LETTERS), subtitle: wrapped(caption, SMALLER * LETTERS) },
+      datasets: { rows: rowsOf(this.#parts, spec.usermeta.drawn) },
+      width: PICTURE,
+      height: Math.round(this.shape * PICTURE * FLATTER),
+      autosize: { type: "fit-x", contains: "padding" },
+      background: getComputedStyle(this.element).getPropertyValue("--raised").trim(),
+    };
+    delete drawn.usermeta;
+    const { view } = await embed(make("div"), drawn, { ...QUIET, renderer: "none" });
+    const picture = await view.toImageURL("png", 2);
+    view.finalize();
+    return picture;
+  }
+
+  /** The points with what they are of. */
+  #table() {
+    return this.#parts.flatMap(({ label, chart }) =>
+      chart.rows.map(({ words, side, ...row }) => ({
+        ...row,
+        title: chart.title,
+        setting: labelled(label, chart.of),
+        dprime: this.version,
+      })),
+    );
+  }
+
   async #embed(key, parts) {
     const [embed, spec] = await Promise.all([vega, specification(key)]);
     const { usermeta, ...fitted } = structuredClone(spec);
@@ -133,15 +194,7 @@ export class Chart {
     fitted.config = { ...fitted.config, aria: false }; // title and text speak for it
     if (!this.key) fitted.layer = fitted.layer.filter(({ encoding }) => !encoding.shape);
     const holder = make("div", { "aria-hidden": "true" });
-    const { view } = await embed(holder, fitted, {
-      mode: "vega-lite",
-      ast: true,
-      actions: false,
-      renderer: "svg",
-      defaultStyle: false,
-      tooltip: false,
-      logLevel: ERRORS_ONLY,
-    });
+    const { view } = await embed(holder, fitted, QUIET);
     holder.querySelector("form")?.remove(); // for inputs, of which there are none
     this.#view?.finalize();
     this.#view = view;
