@@ -35,6 +35,9 @@ TITLE_WIDTH = 66
 SMALLER = 1.4
 """How many more letters a line in small has."""
 
+DOT = " · "
+"""Stands between the parts of what a chart is of; a line is broken there first."""
+
 NO_BREAK = "\u00a0"
 
 
@@ -154,8 +157,12 @@ class Chart:
     def heading(self, width: float) -> tuple[list[str], list[str]]:
         """The lines of the title, and in small below it: what it is of, and by which dprime."""
         letters = round(TITLE_WIDTH * width / look.WIDTH)
-        caption = " · ".join(filter(None, (self.of, f"dprime {dprime.__version__}")))
-        return wrapped(self.title, letters), wrapped(caption, round(letters * SMALLER))
+        parts = [*self.of.split(DOT), f"dprime {dprime.__version__}"]
+        caption, most = [""], round(letters * SMALLER)
+        for part in filter(None, parts):
+            line = f"{caption[-1]}{DOT}{part}"
+            caption[-1:] = [line] if len(line) <= most else [caption[-1], *wrapped(part, most)]
+        return wrapped(self.title, letters), [line.removeprefix(DOT) for line in caption if line]
 
     def _meaning(self) -> dict[str, Any]:
         """What a page needs to read values aloud, and to draw two charts as one."""
@@ -230,7 +237,7 @@ def beside(first: Chart, second: Chart, labels: tuple[str, str] = ("A", "B")) ->
 
 def labelled(parts: Mapping[str, str]) -> str:
     """What several curves are of, each with its label; of one that does not say, nothing."""
-    return " · ".join(f"{label}: {of}" for label, of in parts.items() if of)
+    return DOT.join(f"{label}: {of}" for label, of in parts.items() if of)
 
 
 def wrapped(title: str, letters: int = TITLE_WIDTH) -> list[str]:

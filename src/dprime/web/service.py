@@ -256,8 +256,11 @@ def _draw(name: str, curve: TradeOff, at: tuple[float, ...]) -> Chart:
 
 
 def _told(chart: Chart) -> ChartRows:
-    """A chart as the page takes it; what a row has not is left out of it."""
-    rows = [{n: value for n, value in row.items() if value is not None} for row in chart.rows()]
+    """A chart as the page takes it; what a row has not, or needs not, is left out of it."""
+    rows = [
+        {n: x for n, x in row.items() if x is not None and (n != "side" or row["words"])}
+        for row in chart.rows()
+    ]
     return ChartRows(chart.name, chart.title, chart.text, chart.of, rows)
 
 

@@ -19,7 +19,7 @@ from dprime.mechanisms import DEFAULT_ADJACENCY, DPSGD
 from dprime.metrics import Reading
 from dprime.parameters import LEAST_NOISE, MOST_STEPS, steps_from_epochs
 from dprime.show import theme, wording
-from dprime.show.chart import Chart
+from dprime.show.chart import DOT, Chart
 from dprime.show.series import Axis, Series
 
 Over = Literal["noise_multiplier", "sample_rate", "steps"]
@@ -296,7 +296,7 @@ def precision(
         Axis("prior", "prior (% of candidates)", percent=True, log=True, domain=(0.001, 0.99)),
         Axis("precision", "precision, at most (%)", percent=True, domain=(0.0, 1.0)),
         (own, *lines),
-        " · ".join(filter(None, (curve.of, f"{FOUND_AT} {wording.percent(min_tpr)}, {at}"))),
+        DOT.join(filter(None, (curve.of, f"{FOUND_AT} {wording.percent(min_tpr)}, {at}"))),
     )
 
 

@@ -176,7 +176,10 @@ function showCommands(names, latest, labelled) {
   names.forEach((name, index) => {
     const [words, code] = holder.children[index].children;
     write(words, `${labelled(name, "The same on the command line")} `);
-    write(code, latest[name].command);
+    const { command } = latest[name];
+    if (code.textContent === command) return;
+    const options = command.split(/ (?=--)/).flatMap((each) => [" ", make("span", {}, each)]);
+    code.replaceChildren(...options.slice(1)); // a line is broken between options only
   });
 }
 

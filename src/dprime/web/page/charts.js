@@ -21,7 +21,8 @@ const QUIET = {
 const PICTURE = 640, // px: the width of a picture that is kept
   FLATTER = 0.75, // its height beside that on the page
   LETTERS = 66, // in a line of its title
-  SMALLER = 1.4; // so many more in a line below it
+  SMALLER = 1.4, // so many more in a line below it
+  DOT = " · "; // between the parts of that line
 
 const specifications = new Map();
 
@@ -87,6 +88,7 @@ export class Chart {
   #rows = [];
   #queue = Promise.resolve();
   #parts = [];
+  #points = "";
   #theme = "light";
 
   /** Where there is no heading for one setting, or for two, the finding is the heading. */
@@ -144,7 +146,10 @@ export class Chart {
   async #draw(parts, theme) {
     if (!this.canvas.clientWidth) return; // not on the screen: drawn when it is
     const key = `${parts[0].chart.name} ${theme} ${parts.length > 1}`;
+    const points = JSON.stringify(parts.map(({ label, chart }) => [label, chart.rows]));
+    if (this.#drawn === key && this.#points === points) return; // most moves leave some charts as they are
     if (this.#drawn !== key) await this.#embed(key, parts);
+    this.#points = points;
     this.#rows = rowsOf(parts, this.#meaning.drawn);
     await this.#view.data("rows", this.#rows).runAsync();
     this.#point(null);
@@ -155,10 +160,16 @@ export class Chart {
     const { name } = this.#parts[0].chart;
     const [embed, spec] = await Promise.all([vega, specification(`${name} ${this.#theme} ${this.#parts.length > 1}`)]);
     const told = (part) => this.#parts.map(({ label, chart }) => labelled(label, chart[part]));
-    const caption = [...told("of"), `dprime ${this.version}`].join(" · ");
+    const parts = [...told("of").flatMap((each) => each.split(DOT)), `dprime ${this.version}`];
+    const caption = parts.reduce((lines, part) => {
+      const line = [...lines.slice(-1), part].join(DOT);
+      return line.length <= SMALLER * LETTERS
+        ? [...lines.slice(0, -1), line]
+        : [...lines, ...wrapped(part, SMALLER * LETTERS)];
+    }, []);
     const drawn = {
       ...spec,
-      title: { text: wrapped(told("title").join(" "), LETTERS), subtitle: wrapped(caption, SMALLER * LETTERS) },
+      title: { text: told("title").flatMap((each) => wrapped(each, LETTERS)), subtitle: caption },
       datasets: { rows: rowsOf(this.#parts, spec.usermeta.drawn) },
       width: PICTURE,
       height: Math.round(this.shape * PICTURE * FLATTER),

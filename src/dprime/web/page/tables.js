@@ -353,8 +353,7 @@ function drawn({ name, title, text, of, x, y, series }, setting, points, values,
       [x]: across,
       [y]: height,
       low,
-      words: words[index] ? filled(words[index], values) : null,
-      side,
+      ...(words[index] ? { words: filled(words[index], values), side } : {}),
     })),
   );
   const told = [setting.described(), of].filter(Boolean).map((each) => filled(each, values)).join(" · ");
