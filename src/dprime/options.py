@@ -26,9 +26,10 @@ from dprime.option import (
     Option,
 )
 
+_share = functools.partial(Option, kind=SHARE)
 _training = functools.partial(Option, table="training")
 _claim = functools.partial(Option, table="claim")
-_condition = functools.partial(Option, table="conditions")
+_condition = functools.partial(Option, kind=SHARE, table="conditions")
 
 # What is trained ----------------------------------------------------------------------------------
 
@@ -77,60 +78,57 @@ RECORD = Option("record", "Index of the attacked record", WHOLE)
 RECORDS = Option(
     "records", "Number of records that are attacked, from the first of the pool", WHOLE
 )
-SAMPLING_PROBABILITY = Option(
-    "sampling_probability",
-    "π, the probability with which each record of the pool is trained on",
-    SHARE,
+SAMPLING_PROBABILITY = _share(
+    "sampling_probability", "π, the probability with which each record of the pool is trained on"
 )
 SAMPLING_PROBABILITIES = Option(
     "sampling_probabilities", "One or several π, such as 0.1,0.5", SHARES
 )
 PROBABILITY_COLUMN = Option("probability_column", "Column with a π for each record", TEXT)
-SHADOW_PROBABILITY = Option("shadow_probability", "π of the shadow models", SHARE)
+SHADOW_PROBABILITY = _share("shadow_probability", "π of the shadow models")
 IGNORE = Option("ignore", "Column that does not make two records distinct, such as an id", REPEATED)
 
 # What metrics are read at -------------------------------------------------------------------------
 
-FPR = _condition("fpr", "False-positive rate at which the TPR is read", SHARE)
+FPR = _condition("fpr", "False-positive rate at which the TPR is read")
 PRIOR = _condition(
     "prior",
     "Share of members among the candidates, for precision and success",
-    SHARE,
     default="0.1; for success 0.5",
 )
-MIN_TPR = _condition("min_tpr", "Least TPR of the attackers that count", SHARE)
-BELIEF_PRIOR = Option("belief_prior", "Belief before looking", SHARE)
-EXCEEDED = Option("exceeded", "Probability with which a belief may be exceeded", SHARE)
-BELIEF_LEVEL = Option("belief_level", "Belief whose exceedance is read", SHARE)
-DELTA = Option("delta", "δ at which ε is read", SHARE)
+MIN_TPR = _condition("min_tpr", "Least TPR of the attackers that count")
+BELIEF_PRIOR = _share("belief_prior", "Belief before looking")
+EXCEEDED = _share("exceeded", "Probability with which a belief may be exceeded")
+BELIEF_LEVEL = _share("belief_level", "Belief whose exceedance is read")
+DELTA = _share("delta", "δ at which ε is read")
 EPSILON_LEVEL = Option("epsilon_level", "ε at which δ is read")
-MAX_PRIOR = Option("max_prior", "Probability of a secret attribute's likeliest value", SHARE)
-GUESS = Option("guess", "Probability that a guess without the model reconstructs a record", SHARE)
-MIN_TNR = Option("min_tnr", 'Least share of outsiders called "not a member"', SHARE)
+MAX_PRIOR = _share("max_prior", "Probability of a secret attribute's likeliest value")
+GUESS = _share("guess", "Probability that a guess without the model reconstructs a record")
+MIN_TNR = _share("min_tnr", 'Least share of outsiders called "not a member"')
 LOSS_BOUND = Option("loss_bound", "Largest loss")
-DENIABILITY = Option("deniability", "Probability that none of the records was used", SHARE)
-OUTPUT_PROBABILITY = Option(
-    "output_probability", "Least probability of what is observed, where none was used", SHARE
+DENIABILITY = _share("deniability", "Probability that none of the records was used")
+OUTPUT_PROBABILITY = _share(
+    "output_probability", "Least probability of what is observed, where none was used"
 )
 
 # What is kept or claimed --------------------------------------------------------------------------
 
 RHO = Option("rho", "ρ of a guarantee of zero-concentrated DP")
 MU = Option("mu", "μ of a guarantee of Gaussian DP")
-ADVANTAGE = Option("advantage", "Largest acceptable membership advantage", SHARE)
-BAYES_SECURITY = Option("bayes_security", "Least acceptable Bayes security", SHARE)
-TPR = Option("tpr", "Largest acceptable TPR, at --fpr", SHARE)
-PRECISION = Option("precision", "Largest acceptable precision, of attackers with --min-tpr", SHARE)
-SUCCESS = Option("success", "Largest acceptable success, at --prior", SHARE)
+ADVANTAGE = _share("advantage", "Largest acceptable membership advantage")
+BAYES_SECURITY = _share("bayes_security", "Least acceptable Bayes security")
+TPR = _share("tpr", "Largest acceptable TPR, at --fpr")
+PRECISION = _share("precision", "Largest acceptable precision, of attackers with --min-tpr")
+SUCCESS = _share("success", "Largest acceptable success, at --prior")
 BELIEF = _claim(
     "belief", "Largest acceptable belief, from --belief-prior, but for --exceeded", SHARE
 )
 EPSILON = _claim("epsilon", "ε that is kept or claimed, at --delta")
-SECRET_SUCCESS = Option(
-    "secret_success", "Largest acceptable success at guessing a secret, at --max-prior", SHARE
+SECRET_SUCCESS = _share(
+    "secret_success", "Largest acceptable success at guessing a secret, at --max-prior"
 )
-RECONSTRUCTION_SUCCESS = Option(
-    "reconstruction_success", "Largest acceptable success of a reconstruction, at --guess", SHARE
+RECONSTRUCTION_SUCCESS = _share(
+    "reconstruction_success", "Largest acceptable success of a reconstruction, at --guess"
 )
 ROUND_TO = Option(
     "round_to", "What a chosen length is a whole number of", TEXT, "steps", ("steps", "epochs")
@@ -157,12 +155,10 @@ REPETITIONS = Option("repetitions", "Number of trainings at each π", WHOLE)
 METRIC = Option("metric", "Metric by which the claim is judged", TEXT)
 METHOD = Option("method", "Method of the lower bound", TEXT)
 ASSUME = Option("assume", "Accept an assumption that the method rests on", TEXT)
-CONFIDENCE = Option("confidence", "Confidence level", SHARE)
+CONFIDENCE = _share("confidence", "Confidence level")
 STRENGTH = Option("strength", "The attacker's d′, divided by the most that keeps the claim")
-POWER = Option("power", "Share of audits that shall succeed", SHARE)
-FRACTION_OF_CLAIM = Option(
-    "fraction_of_claim", "Share of the claimed metric that is to be shown", SHARE
-)
+POWER = _share("power", "Share of audits that shall succeed")
+FRACTION_OF_CLAIM = _share("fraction_of_claim", "Share of the claimed metric that is to be shown")
 
 # Who decides, in a report -------------------------------------------------------------------------
 
@@ -192,9 +188,7 @@ ADDRESS = Option(
 TIME_LIMIT = Option("time_limit", "Seconds before a block is retried, of processes and ray")
 RUNS = "runs"
 """Folder of the runs that are given no other place."""
-RUN = Option(
-    "run", "File of the run, to begin or go on with", PLACE, note=f"In {RUNS}/ if not given."
-)
+RUN = Option("run", "File of the run, to begin or go on with", PLACE, note="In runs/ if not given.")
 SHADOW_FILE = Option("shadow_file", "File of the shadow models, to use them again", NAMED_FILE)
 OUT = Option("out", "File to write", FILE)
 MEMBERS = Option("members", "Secret file to write: who was drawn, 0 or 1 a line", FILE)

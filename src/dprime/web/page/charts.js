@@ -167,20 +167,23 @@ export class Chart {
         ? [...lines.slice(0, -1), line]
         : [...lines, ...wrapped(part, SMALLER * LETTERS)];
     }, []);
-    const drawn = {
-      ...spec,
+    const drawn = this.#filled(spec, this.#parts, {
       title: { text: told("title").flatMap((each) => wrapped(each, LETTERS)), subtitle: caption },
-      datasets: { rows: rowsOf(this.#parts, spec.usermeta.drawn) },
       width: PICTURE,
       height: Math.round(this.shape * PICTURE * FLATTER),
-      autosize: { type: "fit-x", contains: "padding" },
-      background: getComputedStyle(this.element).getPropertyValue("--raised").trim(),
-    };
-    delete drawn.usermeta;
+    });
     const { view } = await embed(make("div"), drawn, { ...QUIET, renderer: "none" });
     const picture = await view.toImageURL("png", 2);
     view.finalize();
     return picture;
+  }
+
+  /** A specification with these points and more. */
+  #filled(spec, parts, more) {
+    const { usermeta, ...drawn } = structuredClone(spec);
+    const background = getComputedStyle(this.element).getPropertyValue("--raised").trim();
+    const autosize = { type: "fit-x", contains: "padding" };
+    return { ...drawn, ...more, datasets: { rows: rowsOf(parts, usermeta.drawn) }, autosize, background };
   }
 
   /** The points with what they are of. */
@@ -197,11 +200,7 @@ export class Chart {
 
   async #embed(key, parts) {
     const [embed, spec] = await Promise.all([vega, specification(key)]);
-    const { usermeta, ...fitted } = structuredClone(spec);
-    fitted.datasets = { rows: rowsOf(parts, usermeta.drawn) };
-    Object.assign(fitted, this.#size());
-    fitted.autosize = { type: "fit-x", contains: "padding" };
-    fitted.background = getComputedStyle(this.element).getPropertyValue("--raised").trim();
+    const fitted = this.#filled(spec, parts, this.#size());
     fitted.config = { ...fitted.config, aria: false }; // title and text speak for it
     if (!this.key) fitted.layer = fitted.layer.filter(({ encoding }) => !encoding.shape);
     const holder = make("div", { "aria-hidden": "true" });
@@ -210,7 +209,7 @@ export class Chart {
     this.#view?.finalize();
     this.#view = view;
     this.#drawn = key;
-    this.#meaning = usermeta;
+    this.#meaning = spec.usermeta;
     this.canvas.replaceChildren(holder);
     this.canvas.classList.remove("failed");
   }
