@@ -79,7 +79,7 @@ def test_several_that_are_interrupted(call, monkeypatch, two):
 def test_runs_and_what_is_none(call, tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
-    for line, place in (("runs mine", "mine"), ("runs", "runs")):  # the usual one need not be there
+    for line, place in (("runs mine", "mine"), ("runs", "this folder")):
         ended = call(line)
         assert (ended.code, ended.words) == (0, runs.NO_RUN.format(folder=place))
     assert call("runs mine --json").json == {"runs": [], "not_runs": {}}
@@ -94,6 +94,14 @@ def test_runs_and_what_is_none(call, tmp_path):
     (only,) = shown["runs"]
     assert (only["name"], only["state"], only["total_trials"]) == ("finished.run", "complete", 200)
     assert set(shown["not_runs"]) == {"empty.run", "cut.run"}
+
+
+def test_a_run_beside_the_folder_of_runs_is_found_with_those_in_it(call, tmp_path):
+    (tmp_path / "runs").mkdir()
+    for place in (tmp_path, tmp_path / "runs"):
+        copy_of("finished", place)
+    names = [each["name"] for each in call("runs --json").json["runs"]]
+    assert names == ["finished.run", "runs/finished.run"]
 
 
 def test_a_name_neither_breaks_the_list_nor_commands_the_terminal(call, tmp_path):

@@ -2,8 +2,10 @@ import pytest
 
 import dprime
 from dprime import DPSGD, EpsilonDelta, LowerCurve, TradeOff, compare, risk_profile, text
+from dprime.comparison import AS_GIVEN
 from dprime.metrics import profile
 from dprime.shapes import GaussianShape
+from dprime.text import COMPARABLE, describe
 from refusals import refuses
 
 LITTLE, MUCH = DPSGD(1.0, 0.01, 200), DPSGD(1.5, 0.01, 200)
@@ -59,6 +61,17 @@ def test_each_column_says_what_it_is():
     assert table.note.splitlines()[:2] == [text.certified(), text.ESTIMATE]
 
 
+def test_a_picture_says_what_it_is_of():
+    one = LITTLE.curve("zero-out").plot()
+    assert one.of == describe(LITTLE.to_dict(), "zero-out")
+    title, caption = one.heading(390)
+    assert max(map(len, title)) <= 41
+    assert " ".join(caption).replace("\u00a0", " ") == f"{one.of} · dprime {dprime.__version__}"
+    two = compare({"a": LITTLE, "b": LITTLE.curve("replace")}).plot()
+    own = [describe(LITTLE.to_dict(), relation) for relation in ("add-remove", "replace")]
+    assert two.of == f"a: {own[0]} · b: {own[1]}"
+
+
 def test_both_draw_themselves(monkeypatch):
     assert LITTLE.curve().plot(log=True).name == "trade-off-log"
     assert LITTLE.curve().summary().plot(fpr=0.1).name == "trade-off"
@@ -94,10 +107,8 @@ test_what_cannot_be_compared_is_refused = refuses(
 
 def test_curves_of_which_the_adjacency_is_not_known_say_so():
     training = dprime.DPSGD(1.0, 0.01, 100)
-    mixed = str(dprime.compare({"a": training, "b": training.curve("replace")}))
-    assert (
-        "only where all curves are for the same one. The mechanisms are read for add-remove."
-        in (" ".join(mixed.split()))
-    )
-    assert "same one" not in str(dprime.compare({"a": training, "b": training}))
-    assert "same one" not in str(dprime.compare({"a": training.curve()}))
+    mixed = dprime.compare({"a": training, "b": training.curve("replace")}).note
+    assert f"{AS_GIVEN} The mechanisms are read for add-remove." in mixed
+    assert COMPARABLE in mixed
+    assert COMPARABLE not in dprime.compare({"a": training, "b": training}).note
+    assert COMPARABLE not in dprime.compare({"a": training.curve()}).note

@@ -5,7 +5,7 @@ import inspect
 
 import pytest
 
-from dprime import mechanisms, options, solve
+from dprime import mechanisms, options, solve, validate
 from dprime.audit import plan_request, planner, words
 from dprime.audit.config import AuditConfig, usual_options
 from dprime.audit.plan_request import ASKED
@@ -15,8 +15,20 @@ from dprime.membership import requests
 from dprime.membership.config import InferenceConfig, Recipe
 from dprime.membership.pool_files import sample
 from dprime.metrics import CONDITIONS, TARGETS
-from dprime.option import FLAG, Option, as_typed, check_names, options_of, read, takes, whole
+from dprime.option import (
+    FLAG,
+    SHARE,
+    SHARES,
+    Option,
+    as_typed,
+    check_names,
+    options_of,
+    read,
+    takes,
+    whole,
+)
 from dprime.options import DECLARED
+from dprime.registry import METRICS
 from dprime.request import ADDRESS, GOALS, RISK_ADDRESS, risk_request
 from dprime.runs import backends
 from dprime.web.app import create_app
@@ -128,6 +140,15 @@ def test_choices_and_defaults_are_those_of_what_is_called():
             assert getattr(config, name) == default
         if default is not None and name in config.training:
             assert config.training[name] == default
+
+
+def test_what_is_a_probability_may_be_typed_as_a_percentage():
+    shares = {name for name, each in options.DECLARED.items() if each.kind in (SHARE, SHARES)}
+    checked = {n for n, each in words.WORDS.items() if each.check in (validate.rate, words._share)}
+    assert checked <= shares
+    assert {name for name in METRICS if METRICS[name].share} & {*options.DECLARED} <= shares
+    assert not {"noise_multiplier", "epsilon", "steps", "clip_norm"} & shares
+    assert options.SAMPLING_PROBABILITIES.read("10 %, 0.5") == [0.1, 0.5]
 
 
 def test_a_function_takes_what_was_given():

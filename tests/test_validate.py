@@ -65,6 +65,14 @@ def test_text_from_the_command_line():
             validate.parse("dial", text)
 
 
+def test_a_share_may_be_a_percentage():
+    for text, value in (("2 %", 0.02), ("0.5%", 0.005), ("1/4 %", 0.0025), ("0.02", 0.02)):
+        assert validate.share("dial", text) == value
+    for text in ("%", "2 % 3", "2 %%", "two %"):
+        with pytest.raises(validate.InputError, match=r"^dial must be a number"):
+            validate.share("dial", text)
+
+
 def test_one_of_and_exactly_one():
     assert validate.one_of("mode", "a", ("a", "b")) == "a"
     assert validate.exactly_one("x, y", {"x": None, "y": 0.0}, "drop one") == "y"

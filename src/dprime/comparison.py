@@ -13,10 +13,7 @@ from dprime.mechanisms import Composition, Mechanism
 from dprime.metrics import OBSERVED, Reading, profile, risk_profile
 from dprime.table import Table
 
-AS_GIVEN = (
-    "A curve does not tell its adjacency: these numbers can be compared only where all curves are "
-    "for the same one."
-)
+AS_GIVEN = f"{text.COMPARABLE} A curve that is given does not tell its own."
 
 COLUMNS = ("name", "title", "value", "kind", "sentence")
 

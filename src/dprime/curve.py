@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
@@ -32,9 +32,10 @@ DRAWN = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.0, 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TradeOffMetrics:
-    """The metrics, read off a shape."""
+    """The metrics, read off a shape; `of` says what the curve is of, where that is known."""
 
     shape: Shape
+    of: str = field(default="", repr=False, kw_only=True)
     kind: ClassVar[Kind]
 
     @elementwise
@@ -49,7 +50,7 @@ class TradeOffMetrics:
 
     def __repr__(self) -> str:
         readings = (load("metrics", "Reading")(name).of(self) for name in ("advantage", "epsilon"))
-        also = {each.name: getattr(self, each.name) for each in fields(self)[1:]}
+        also = {each.name: getattr(self, each.name) for each in fields(self)[1:] if each.repr}
         words = [f"{each.title} {each.bounded()}" for each in readings]
         words += [f"{name} {value}" for name, value in also.items() if value is not None]
         return f"{type(self).__name__}({', '.join(words)})"

@@ -19,7 +19,7 @@ from functools import partial, reduce
 from inspect import isabstract
 from typing import Any, Literal, Self, TypeVar, get_args
 
-from dprime import parameters, privacy_loss, validate
+from dprime import parameters, privacy_loss, text, validate
 from dprime._lazy import load
 from dprime.composition import PrivacyLosses, Shuffled
 from dprime.curve import TradeOff
@@ -56,7 +56,9 @@ class Mechanism(Checked, ABC):
                 f"group_size must be at most {LARGEST_GROUP:,} to be certified, but it is "
                 f"{group_size:g}: give the number of records that one person may have."
             )
-        return self.losses(adjacency or self.default_adjacency, group_size).curve()
+        adjacency = adjacency or self.default_adjacency
+        curve = self.losses(adjacency, group_size).curve()
+        return replace(curve, of=text.describe(self.to_dict(), adjacency, group_size))
 
     @property
     def default_adjacency(self) -> str:

@@ -72,7 +72,9 @@ class Kind:
 
 
 NUMBER = Kind("NUMBER", validate.parse)
+SHARE = Kind("NUMBER", validate.share)
 NUMBERS = Kind("NUMBER,…", _listed(validate.parse))
+SHARES = Kind("NUMBER,…", _listed(validate.share))
 WHOLE = Kind("WHOLE NUMBER", whole)
 TEXT = Kind("NAME", _same)
 TEXTS = Kind("NAME,…", _listed(_same))

@@ -18,22 +18,25 @@ from dprime.option import (
     NUMBERS,
     PLACE,
     REPEATED,
+    SHARE,
+    SHARES,
     TEXT,
     TEXTS,
     WHOLE,
     Option,
 )
 
+_share = functools.partial(Option, kind=SHARE)
 _training = functools.partial(Option, table="training")
 _claim = functools.partial(Option, table="claim")
-_condition = functools.partial(Option, table="conditions")
+_condition = functools.partial(Option, kind=SHARE, table="conditions")
 
 # What is trained ----------------------------------------------------------------------------------
 
 NOISE_MULTIPLIER = _training(
     "noise_multiplier", "Noise standard deviation divided by the clipping norm"
 )
-SAMPLE_RATE = _training("sample_rate", "Share of the records in a batch, such as 256/60000")
+SAMPLE_RATE = _training("sample_rate", "Share of the records in a batch, such as 256/60000", SHARE)
 STEPS = _training("steps", "Number of training steps", WHOLE)
 EPOCHS = _training("epochs", "Passes over the training data, rounded up to whole steps")
 SAMPLING = Option(
@@ -76,14 +79,14 @@ MAX_RECORDS = Option("max_records", "Use only the first N records", WHOLE)
 POOL_SIZE = Option("pool_size", "Use only the first N distinct records as the pool", WHOLE)
 RECORD = Option("record", "Index of the attacked record", WHOLE)
 RECORDS = Option("records", "Number of attacked records, the first of the pool", WHOLE)
-SAMPLING_PROBABILITY = Option(
+SAMPLING_PROBABILITY = _share(
     "sampling_probability", "π, the probability with which each record of the pool is trained on"
 )
 SAMPLING_PROBABILITIES = Option(
-    "sampling_probabilities", "One or several π, such as 0.1,0.5", NUMBERS
+    "sampling_probabilities", "One or several π, such as 0.1,0.5", SHARES
 )
 PROBABILITY_COLUMN = Option("probability_column", "Column with a π for each record", TEXT)
-SHADOW_PROBABILITY = Option("shadow_probability", "π of the shadow models")
+SHADOW_PROBABILITY = _share("shadow_probability", "π of the shadow models")
 IGNORE = Option("ignore", "Column to ignore when records are compared, such as an id", REPEATED)
 
 # What metrics are read at -------------------------------------------------------------------------
@@ -95,17 +98,17 @@ PRIOR = _condition(
     default="0.1; for success 0.5",
 )
 MIN_TPR = _condition("min_tpr", "Smallest TPR at which an attacker counts")
-BELIEF_PRIOR = Option("belief_prior", "Belief in membership before the attack")
-EXCEEDED = Option("exceeded", "Probability with which the belief may be exceeded")
-BELIEF_LEVEL = Option("belief_level", "Level of belief; the probability of exceeding it is read")
-DELTA = Option("delta", "δ at which ε is read")
+BELIEF_PRIOR = _share("belief_prior", "Belief in membership before the attack")
+EXCEEDED = _share("exceeded", "Probability with which the belief may be exceeded")
+BELIEF_LEVEL = _share("belief_level", "Level of belief; the probability of exceeding it is read")
+DELTA = _share("delta", "δ at which ε is read")
 EPSILON_LEVEL = Option("epsilon_level", "ε at which δ is read")
-MAX_PRIOR = Option("max_prior", "Probability of a secret attribute's likeliest value")
-GUESS = Option("guess", "Probability that a guess without the model reconstructs a record")
-MIN_TNR = Option("min_tnr", 'Smallest share called "not a member" of the outsiders')
+MAX_PRIOR = _share("max_prior", "Probability of a secret attribute's likeliest value")
+GUESS = _share("guess", "Probability that a guess without the model reconstructs a record")
+MIN_TNR = _share("min_tnr", 'Smallest share called "not a member" of the outsiders')
 LOSS_BOUND = Option("loss_bound", "Largest value of the loss")
-DENIABILITY = Option("deniability", "Smallest probability that none of the named records was used")
-OUTPUT_PROBABILITY = Option(
+DENIABILITY = _share("deniability", "Smallest probability that none of the named records was used")
+OUTPUT_PROBABILITY = _share(
     "output_probability", "Smallest probability of an observation that counts"
 )
 
@@ -113,20 +116,21 @@ OUTPUT_PROBABILITY = Option(
 
 RHO = Option("rho", "ρ of a zero-concentrated DP guarantee")
 MU = Option("mu", "μ of a Gaussian DP guarantee")
-ADVANTAGE = Option("advantage", "Largest acceptable membership advantage")
-BAYES_SECURITY = Option("bayes_security", "Least acceptable Bayes security")
-TPR = Option("tpr", "Largest acceptable TPR, at --fpr")
-PRECISION = Option("precision", "Largest acceptable precision of attackers that reach --min-tpr")
-SUCCESS = Option("success", "Largest acceptable success, at --prior")
+ADVANTAGE = _share("advantage", "Largest acceptable membership advantage")
+BAYES_SECURITY = _share("bayes_security", "Least acceptable Bayes security")
+TPR = _share("tpr", "Largest acceptable TPR, at --fpr")
+PRECISION = _share("precision", "Largest acceptable precision of attackers that reach --min-tpr")
+SUCCESS = _share("success", "Largest acceptable success, at --prior")
 BELIEF = _claim(
     "belief",
     "Largest acceptable belief from --belief-prior, but for a probability of --exceeded",
+    SHARE,
 )
 EPSILON = _claim("epsilon", "ε of the guarantee, at --delta")
-SECRET_SUCCESS = Option(
+SECRET_SUCCESS = _share(
     "secret_success", "Largest acceptable success at guessing a secret, at --max-prior"
 )
-RECONSTRUCTION_SUCCESS = Option(
+RECONSTRUCTION_SUCCESS = _share(
     "reconstruction_success", "Largest acceptable success of a reconstruction, at --guess"
 )
 ROUND_TO = Option(
@@ -154,10 +158,10 @@ REPETITIONS = Option("repetitions", "Number of trainings at each π", WHOLE)
 METRIC = Option("metric", "Metric by which the claim is judged", TEXT)
 METHOD = Option("method", "Method of the lower bound", TEXT)
 ASSUME = Option("assume", "Accept an assumption that the method rests on", TEXT)
-CONFIDENCE = Option("confidence", "Confidence level")
+CONFIDENCE = _share("confidence", "Confidence level")
 STRENGTH = Option("strength", "Assumed d′ of the attacker, as a multiple of the claim's")
-POWER = Option("power", "Probability with which the audit is to succeed")
-FRACTION_OF_CLAIM = Option("fraction_of_claim", "Share of the claimed value to reach")
+POWER = _share("power", "Probability with which the audit is to succeed")
+FRACTION_OF_CLAIM = _share("fraction_of_claim", "Share of the claimed value to reach")
 
 # Who decides, in a report -------------------------------------------------------------------------
 
@@ -185,6 +189,8 @@ ADDRESS = Option(
     note="Default: one is started here.",
 )
 TIME_LIMIT = Option("time_limit", "Seconds after which processes and ray retry a block")
+RUNS = "runs"
+"""Folder of the runs that are given no other place."""
 RUN = Option("run", "Run file to create or continue", PLACE, note="Default: a new one in runs/.")
 SHADOW_FILE = Option("shadow_file", "File of the shadow models, kept for use again", NAMED_FILE)
 OUT = Option("out", "File to write", FILE)

@@ -52,6 +52,7 @@ OF_CONSEQUENCES = tuple(
 
 ADDRESS = (
     *options.MECHANISM,
+    *options.SIZES,
     *options.COMPARED,
     *(each for each in CONDITIONS if each.name not in ("epsilon_level", "max_prior", "guess")),
 )

@@ -165,8 +165,13 @@ def _named(described: Mapping[str, Any]) -> str:
         return f"{len(parts)} parts, the first of them {parts[0]['name']}"
     if described["name"] in STATEMENTS:
         return STATEMENTS[described["name"]].format(**described)
-    name, *others = (f"{key.replace('_', ' ')} {value}" for key, value in described.items())
+    name, *others = (f"{key.replace('_', ' ')} {_briefly(x)}" for key, x in described.items())
     return ", ".join([name.removeprefix("name "), *others])
+
+
+def _briefly(value: object) -> str:
+    """A parameter; of many numbers, how many there are."""
+    return f"of {len(value):,} numbers" if isinstance(value, list | tuple) else f"{value}"
 
 
 def command(name: str, options: Mapping[str, str]) -> str:
@@ -221,6 +226,8 @@ def _own(described: Mapping[str, Any] | None, adjacency: str | None) -> tuple[st
         return (CLIPPED, BATCHES[drawn], public, SECRET)
     return KINDS[described["name"]]
 
+
+COMPARABLE = "Numbers can be compared only where all are for the same adjacency."
 
 SMALLEST = 1e-290  # what is below is printed as this
 

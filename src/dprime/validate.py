@@ -63,6 +63,12 @@ def parse(name: str, text: str) -> float:
         raise invalid_value(name, text, "a number", remedy) from None
 
 
+def share(name: str, text: str) -> float:
+    """The number that a text stands for; "2 %" counts as 0.02."""
+    number, sign, rest = text.partition("%")
+    return parse(name, text) if rest.strip() or not sign else parse(name, number) / 100
+
+
 def number(name: str, value: object, *, example: float | str = 1.0) -> float:
     """A finite real number."""
     remedy = f"give a number such as {example}"

@@ -3,6 +3,13 @@
 How long moves take is measured by benchmarks/page.py.
 """
 
+WATCHED = """() => {
+  window.redrawn = new Set();
+  for (const chart of document.querySelectorAll(".chart"))
+    new MutationObserver(() => window.redrawn.add(chart.id))
+      .observe(chart.querySelector(".canvas"), {subtree: true, childList: true, attributes: true});
+}"""
+
 MEASURED = "() => performance.getEntriesByName('dprime-move').length"
 
 
@@ -12,6 +19,16 @@ def test_each_move_is_measured_once(visit):
     for position in (12, 13, 12):
         visit.slide("a-noise_multiplier", position)
     assert page.evaluate(MEASURED) == before + 3
+
+
+def test_a_move_redraws_only_what_it_changes(visit):
+    """Vega draws anew what it is handed: nothing is handed twice."""
+    page = visit.open()
+    visit.quiet()
+    page.evaluate(WATCHED)
+    visit.slide("ask-delta", 3)
+    visit.quiet()
+    assert page.evaluate("() => [...window.redrawn]") == ["chart-precision"]
 
 
 def test_a_quick_hand_ends_where_it_stops(visit_as):

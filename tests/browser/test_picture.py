@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+import dprime
+
 SIZES = {"390": (390, 844), "768": (768, 1024), "1280": (1280, 800), "1920": (1920, 1080)}
 FOLDS = {"390": 2, "768": 1, "1280": 1, "1920": 1}
 """Within how many screens from the top the whole picture stands."""
@@ -84,6 +86,40 @@ def test_values_stand_under_the_pointer(visit, printed):
     assert reading.is_hidden()
 
 
+DRAWN = """() => {
+  window.words = [];
+  const draw = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+    window.words.push(text);
+    return draw.call(this, text, ...at);
+  };
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_what_is_kept_says_what_it_is_of(visit_as, width):
+    visit = visit_as(viewport={"width": width, "height": 844})
+    page = visit.open("?compare=1&b.noise_multiplier=2&delta=1e-6")
+    page.evaluate(DRAWN)
+    rows(page, lambda: page.get_by_label("PNG of precision").click())
+    words = " ".join(page.evaluate("() => window.words"))
+    settings = page.inner_text("#described").splitlines()
+    told = [page.inner_text("#chart-precision h3"), *settings, "δ = 0.000001"]
+    for each in (*told, f"dprime {dprime.__version__}"):
+        assert each in words
+    visit.shot(f"kept-{width}")
+    numbers = page.get_by_role("button", name="Save the numbers as CSV")
+    for button in (page.get_by_label("CSV of precision"), numbers):
+        _, place = rows(page, button.click)
+        with place.open(encoding="utf-8", newline="") as file:
+            kept = [
+                (row["setting"], row["dprime"], bool(row["title"])) for row in csv.DictReader(file)
+            ]
+        assert {(version, titled) for _, version, titled in kept} == {(dprime.__version__, True)}
+        for setting in settings:
+            assert any(each.startswith(setting) for each, *_ in kept)
+
+
 def test_pictures_and_numbers_can_be_kept(visit, printed):
     page = visit.open()
     name, place = rows(page, lambda: page.get_by_label("PNG of precision").click())
@@ -101,7 +137,8 @@ def test_from_a_published_setting(visit, printed):
     page = visit.open()
     visit.settled(lambda: page.select_option("#preset", label="De et al. 2022, ImageNet, ε = 8"))
     assert "It states: ε = 8 at δ = 8e-7" in page.inner_text("#source")
-    assert "--sample-rate 16384/1281167" in visit.command()
+    assert "--batch-size 16384 --dataset-size 1281167" in visit.command()
+    assert page.is_checked("#setting-a [value=zero-out]")
     assert page.input_value("#preset") != ""
     assert printed(visit.command())["metrics"]["epsilon"]["value"] <= 8
     visit.shot("preset")
@@ -118,14 +155,27 @@ def test_from_a_batch_size_and_epochs(visit, printed):
     visit.settled(lambda: page.press("#a-batch", "Enter"))
     page.fill("#a-epochs", "2.5")
     visit.settled(lambda: page.press("#a-epochs", "Enter"))
-    assert "--sample-rate 500/50000 --steps 250" in visit.command()
-    command = "dprime risk --noise-multiplier 1.1 --sample-rate 500/50000 --epochs 2.5"
+    assert "--steps 250 --batch-size 500 --dataset-size 50000" in visit.command()
+    assert "--adjacency" not in visit.command()
+    command = (
+        "dprime risk --noise-multiplier 1.1 --batch-size 500 --dataset-size 50000 --epochs 2.5"
+    )
     told = printed(command)
     assert told["mechanism"]["steps"] == 250
+    assert told["adjacency"] == printed(visit.command())["adjacency"] == "zero-out"
+    assert page.is_checked("#setting-a [value=zero-out]")
+    assert "one record zeroed out" in page.inner_text("#described")
+    assert page.input_value("#a-sample_rate-exact") == "500/50000"
     page.fill("#a-batch", "60000")
     page.press("#a-batch", "Enter")
     assert "no larger than the data" in page.inner_text("#a-batches-error")
-    page.wait_for_url(lambda url: "records=50000" in url)
+    page.wait_for_url(lambda url: "batch_size=500&dataset_size=50000" in url)
+    page.reload()
+    page.wait_for_function("() => Number(document.documentElement.dataset.drawn) > 0")
+    assert page.is_checked("#setting-a [value=zero-out]")
+    visit.slide("a-sample_rate", 12)  # a rate that is typed is a constant, as on the command line
+    assert page.is_checked("#setting-a [value=add-remove]")
+    assert "with or without one record" in page.inner_text("#described")
 
 
 @pytest.mark.parametrize("dropped", [False, True])

@@ -92,6 +92,16 @@ def test_an_address_that_asks_for_something_unknown(visit):
     assert page.locator("#notice").is_hidden()
 
 
+def test_what_an_address_says_in_vain_is_named(visit):
+    page = visit.open("?noise=2&steps=500&b.records=3")
+    notice = page.inner_text("#notice")
+    assert "not understood where it says noise, b.records." in notice
+    assert page.input_value("#a-steps-exact") == "500"
+    page = visit.open("?sample_rate=0.01&batch_size=256&dataset_size=60000")
+    assert "sample_rate is left out" in page.inner_text("#notice")
+    assert page.input_value("#a-sample_rate-exact") == "256/60000"
+
+
 def test_back_and_forward_between_the_views(visit):
     page = visit.open()
     visit.slide("a-steps", 3)

@@ -161,6 +161,21 @@ def test_a_typed_value_is_read_on_the_riskier_side(visit):
                 assert told["value"] is None or told["value"] >= metric["value"], (name, each)
 
 
+def test_sizes_and_percentages_are_read_as_the_server_reads_them(visit):
+    page, service = visit.open(), ExplorerService()
+    sized = {"noise_multiplier": "1.1", "batch_size": "4", "dataset_size": "1000", "steps": "1000"}
+    for given in (sized, {**sized, "adjacency": "add-remove"}, {**USUAL, "fpr": "2 %"}):
+        (read,) = asked(page, "risk", [{**given, "charts": "trade-off,precision"}])
+        served = asdict(service.risk(given, ["trade-off", "precision"]))
+        for part in ("adjacency", "certified", "command"):
+            assert read[part] == served[part]
+        for name, chart in served["charts"].items():
+            for told in (chart, read["charts"][name]):
+                assert told["of"].startswith(served["described"])
+    (read,) = asked(page, "risk", [{**USUAL, "noise_multiplier": "110 %"}])
+    assert read["detail"].startswith("noise_multiplier must be ")
+
+
 def test_what_is_beyond_the_tables_is_refused_beside_its_slider(visit):
     page = visit.open()
     for name, typed in [("noise_multiplier", "0.1"), ("steps", "x"), ("sample_rate", "-1")]:

@@ -20,15 +20,17 @@ def test_runs_of_a_folder(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "cut.run").write_bytes((tmp_path / "c.run").read_bytes()[:9000])
     (tmp_path / "folder").mkdir()
+    (tmp_path / "runs").mkdir()
+    made("runs/c.run", "audit", CONFIG, 1)
     found, others = list_runs(tmp_path)
     assert [(r.name, r.kind, r.adversary, r.data, r.done, r.blocks, r.state) for r in found] == [
         ("b.run", "inference", "membership inference", "adult", 1, 3, "incomplete"),
         ("c.run", "audit", "gradient", "digits", 2, 2, "complete"),
         ("d.run", "audit", "", "", 0, 1, "failed"),
+        ("runs/c.run", "audit", "gradient", "digits", 0, 1, "incomplete"),
     ]
     assert found[1].changed == changed
-    assert list(others) == ["cut.run", "notes.txt"]
+    assert list(others) == ["cut.run"]
     assert "damaged" in others["cut.run"]
-    assert "must be a dprime run" in others["notes.txt"]
     with refused("a folder, but it is"):
         list_runs(tmp_path / "notes.txt")

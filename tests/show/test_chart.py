@@ -71,7 +71,7 @@ def test_a_specification_is_valid_leads_nowhere_and_draws_every_series(chart):
     kind.from_dict(spec, validate=True)
     assert "://" not in json.dumps(spec)
     assert spec["datasets"] == {TABLE: chart.rows()}
-    assert " ".join(spec["title"]).replace("\u00a0", " ") == chart.title
+    assert " ".join(spec["title"]["text"]).replace("\u00a0", " ") == chart.title
     assert spec["description"] == chart.text
     steps = [step for layer in layers_of(spec) for step in layer["transform"]]
     tests = " ".join(step.get("filter", "") for step in steps)

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dprime import TradeOff
+from dprime import Gaussian
 from dprime.membership import InferenceConfig, Scored
 from dprime.membership.inference import Inference, conclude
 from dprime.show.membership import precision_charts, roc_chart
 
-CLAIM = TradeOff.gaussian(1.0)
+CLAIM = Gaussian(1.0).curve()
 
 
 def found_at(prior, attacks=("lira", "baseline")):
@@ -36,6 +36,8 @@ def test_the_curve_is_the_mean_over_targets_and_begins_where_it_can_be_counted()
     assert mean == pytest.approx(found.attacks[0].tpr[0.1].value, abs=0.05)
     assert np.interp(0.1, claim.x, claim.y) == pytest.approx(CLAIM.tpr(fpr=0.1), rel=1e-3)
     assert "π = 0.5" in chart.title
+    assert CLAIM.of
+    assert chart.of == f"π = 0.5: {CLAIM.of}"
 
 
 def test_a_baseline_alone_is_drawn():
@@ -47,6 +49,7 @@ def test_precision_against_each_prior_beside_what_is_allowed():
     found = [found_at(0.7), found_at(0.3)]
     charts = precision_charts(found, "digits")
     assert list(charts) == ["lira"]
+    assert charts["lira"].of == f"π = 0.7: {CLAIM.of} · π = 0.3: {CLAIM.of}"
     attack, certified, *_ = charts["lira"].series
     assert list(attack.x) == list(certified.x) == [0.3, 0.7]
     assert attack.y == [each.attacks[0].top_precision.value for each in found[::-1]]

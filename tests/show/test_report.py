@@ -20,6 +20,7 @@ from dprime.show import card, charts_of, report_html, words
 from dprime.show.compared import compared
 from dprime.show.deployment import FIELDS, Deployment
 from dprime.show.report import AUTHORITIES, WAYS, drawings_of
+from dprime.text import describe
 
 ROOT = Path(__file__).parents[2]
 LARGEST = 3_000_000
@@ -352,8 +353,11 @@ CLAIMED = ["risk-noise-multiplier", "risk-steps", "bayes-security", "precision"]
     ],
 )
 def test_charts(name, others, more):
-    charts = charts_of(record(name, *others))
+    facts = record(name, *others)
+    charts = charts_of(facts)
     assert [chart.name for chart in charts] == [*ALWAYS, *more]
+    claim = describe(facts.claim.mechanism.to_dict(), facts.adjacency)
+    assert all(claim in chart.of for chart in charts)
     text = page(name, *others)
     for chart in charts:
         assert text.count(f'id="chart-{chart.name}"') == 1

@@ -38,8 +38,9 @@ def test_a_drawing_becomes_a_file_with_its_title(chart):
     root = ElementTree.fromstring(text)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     told = [span.text for span in root.iter("{http://www.w3.org/2000/svg}tspan")]
-    assert " ".join(told) == chart.title
-    assert all(len(line) <= 66 for line in told)
+    title, caption = chart.heading(float(root.get("width")))
+    assert told == [*title, *caption]
+    assert " ".join(title).replace("\u00a0", " ") == chart.title
     before = float(re.search(r'viewBox="0 0 \S+ (\S+)"', inline).group(1))
     height = float(root.get("height"))
     assert height == before + 20 * (len(told) + 1)

@@ -109,14 +109,25 @@ def test_what_is_no_run_has_a_reason_without_the_folders_place(folder):
         assert str(folder) not in reason
 
 
+def test_the_runs_of_the_folder_of_runs_are_listed_by_their_place(folder, caller):
+    begun(folder.parent / "beside.run")
+    begun(folder / "half.run")
+    asked = type(caller)(create_app(folder.parent, workers=0))
+    listed = asked.get("/api/runs").json["runs"]
+    assert [each["name"] for each in listed] == ["beside.run", "runs/half.run"]
+    reply = asked.get("/runs/runs%2Fhalf.run/report")
+    assert (reply.status, "dprime resume" in reply.detail) == (422, True)
+
+
 def test_links_and_hidden_files_are_passed_over(folder, tmp_path):
     outside = begun(tmp_path / "outside.run")
+    (folder / "runs").symlink_to(tmp_path)
     (folder / "link.run").symlink_to(outside)
     begun(folder / ".hidden.run")
     inside = begun(folder / "inside.run")
     (folder / "twin.run").symlink_to(inside)
     assert [run.name for run in Runs(folder).listed().runs] == ["inside.run"]
-    for name in ("link.run", ".hidden.run", "twin.run"):
+    for name in ("link.run", ".hidden.run", "twin.run", "runs/outside.run"):
         with pytest.raises(UnknownRunError):
             Runs(folder).report(name)
 

@@ -200,7 +200,7 @@ def test_what_cannot_be_served_is_refused(tmp_path, monkeypatch, words, sentence
     assert sentence in str(result.exception)
 
 
-def test_the_usual_folder_is_made(tmp_path, monkeypatch):
+def test_without_a_folder_it_is_the_one_that_the_command_is_given_in(tmp_path, monkeypatch):
     import dprime.web.serve as serving
 
     served = []
@@ -209,8 +209,8 @@ def test_the_usual_folder_is_made(tmp_path, monkeypatch):
     result = CliRunner().invoke(app, ["--port", "0", "--no-browser"])
     assert result.exit_code == 0
     assert "The explorer is at http://127.0.0.1:" in result.stdout
-    assert served == [Path("runs")]
-    assert (tmp_path / "runs").is_dir()
+    assert served == [Path()]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_the_extra_the_command_says_what_to_install(monkeypatch):

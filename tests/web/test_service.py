@@ -50,6 +50,25 @@ def test_a_move_along_a_range_needs_little(curves, service):
     assert {mechanism.noise_multiplier for mechanism, _, _ in curves} <= {1.1, 1.2}
 
 
+def test_sizes_are_answered_for_the_adjacency_that_the_command_takes(service):
+    sized = {"noise_multiplier": "1.1", "batch_size": "256", "dataset_size": "60000", "steps": "9"}
+    found = service.risk(sized, ["trade-off"])
+    assert (found.adjacency, found.mechanism["public_size"]) == ("zero-out", True)
+    assert "--batch-size 256 --dataset-size 60000" in found.command
+    again = service.risk({**sized, "adjacency": "add-remove"})
+    assert (again.adjacency, "public_size" in again.mechanism) == ("add-remove", False)
+
+
+def test_charts_say_what_they_are_of(service):
+    grouped = {**TEXTS, "group_size": "3"}
+    found = service.risk(grouped, ["trade-off", "precision"])
+    made = {**found.charts, **service.charts(grouped, ["risk"])}
+    assert "the 3 records of one person" in found.described
+    for name, chart in made.items():
+        assert chart.of.startswith(found.described), name
+    assert "δ = 0.00001" in made["precision"].of
+
+
 def test_a_choice_is_made_once(curves, service):
     first = service.choose(TEXTS, "advantage", "0.1", "noise_multiplier")
     curves.clear()

@@ -14,8 +14,11 @@ NUMBERS = {"noise_multiplier": "1.5", "sample_rate": "0.01", "steps": "500"}
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.title)
 def test_what_is_certified_of_a_preset_is_no_more_than_its_source_states(preset):
     assert set(preset.setting) <= {*NAMES, "epsilon"}
+    of_sizes = "out of" in preset.derived
+    assert of_sizes == ("batch_size" in preset.setting)
     assert preset.source
     request = risk_request(preset.setting)
+    assert of_sizes == (request.adjacency == "zero-out")
     stated = preset.published.removeprefix("ε = ").split()[0]
     if stated.replace(".", "").isdigit():
         delta = float(preset.setting["delta"])
@@ -34,11 +37,16 @@ def test_what_is_certified_of_a_preset_is_no_more_than_its_source_states(preset)
         ('{"history": [[1.5, 0.01, 500]]}', {**NUMBERS, "adjacency": "zero-out"}),
         (
             "[training]\nnoise_multiplier = 1.5\nsample_rate = 0.01\nsteps = 500",
+            {**NUMBERS, "adjacency": "zero-out"},
+        ),
+        (
+            "[training]\nnoise_multiplier = 1.5\nsample_rate = 0.01\nsteps = 500\n"
+            "expected_batch_size = 8",
             {**NUMBERS, "adjacency": "add-remove"},
         ),
         (
             "[claim]\nepsilon = 2\n[training]\nsteps = 30",
-            {"epsilon": "2.0", "delta": "1e-05", "adjacency": "add-remove"},
+            {"epsilon": "2.0", "delta": "1e-05", "adjacency": "zero-out"},
         ),
         (
             '{"mechanism": {"name": "DPSGD", "noise_multiplier": 1.5, "sample_rate": 0.01, '
@@ -52,8 +60,11 @@ def test_a_file_is_read_as_a_setting(contents, found):
     assert risk_request(found)
 
 
-def test_the_configuration_of_an_audit_is_read_as_its_claim():
-    config = AuditConfig.from_words(claim={"epsilon": 4.0}, trials=100, seed=1)
+@pytest.mark.parametrize("more", [{}, {"training": {"expected_batch_size": 8.0}}])
+def test_the_configuration_of_an_audit_is_read_as_its_claim(more):
+    words = {"claim": {"epsilon": 4.0}, **more}
+    config = AuditConfig.from_words(words, trials=100, seed=1)
+    assert read_file(json.dumps(words).encode())["adjacency"] == config.adjacency
     found = read_file(json.dumps(config.to_dict()).encode())
     assert float(found["noise_multiplier"]) == config.claim.noise_multiplier
     assert found["adjacency"] == config.adjacency

@@ -24,7 +24,7 @@ from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
 from dprime.curve import TradeOff
 from dprime.data.loaders import names
 from dprime.guarantees import EpsilonDelta
-from dprime.mechanisms import DPSGD, Adjacency, Mechanism
+from dprime.mechanisms import DEFAULT_ADJACENCY, DPSGD, Adjacency, Mechanism
 from dprime.metrics import Reading
 from dprime.option import Option, check_names
 from dprime.plain import to_json
@@ -140,10 +140,8 @@ adversary?
         """
         values = _checked({**(words or {}), **more})
         claim, training, own = values["claim"], values["training"], values["trainer"] is not None
-        public = own or training["expected_batch_size"] is not None
-        adjacency = "add-remove" if public else "zero-out"
         usual = {
-            "adjacency": "replace" if values["adversary"] == "attribute" else adjacency,
+            "adjacency": usual_adjacency(values),
             "seed": fresh_seed(),
             "block": BLOCKS["own" if own else "engine"],
         }
@@ -253,6 +251,16 @@ adversary?
         training = {**self.training, "noise_multiplier": solved.noise_multiplier}
         chosen_for = {**target, "delta": delta}
         return dataclasses.replace(self, claim=solved, chosen_for=chosen_for, training=training)
+
+
+def usual_adjacency(words: Mapping[str, Any]) -> str:
+    """The adjacency of an audit that names none, by its words."""
+    if words.get("adversary") == "attribute":
+        return "replace"
+    training = words.get("training")
+    constant = isinstance(training, Mapping) and training.get("expected_batch_size") is not None
+    public = constant or words.get("trainer") is not None
+    return DEFAULT_ADJACENCY if public else "zero-out"
 
 
 def usual_options() -> tuple[Option, ...]:

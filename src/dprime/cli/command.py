@@ -27,8 +27,11 @@ from dprime.option import Option
 if TYPE_CHECKING:
     from dprime.runs.backends import Backend
 
-FOLDER = Path("runs")
+FOLDER = Path(options.RUNS)
 """Where runs are kept unless another place is given."""
+
+HERE = Path()
+"""Where runs are looked for, and in its own folder of runs."""
 
 FAILED = 1
 """Exit code where a claim is refuted, or a check finds a mistake."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import time
@@ -15,7 +14,7 @@ from rich.console import Console
 from rich.progress import track
 
 from dprime import options, validate
-from dprime.cli.command import FOLDER, say, starting, takes
+from dprime.cli.command import HERE, say, starting, takes
 from dprime.option import read
 from dprime.show.needs import check_server
 
@@ -24,7 +23,7 @@ SERVING = (options.HOST, options.PORT, options.TOKEN, options.NO_BROWSER)
 
 @takes(*SERVING, options.STATIC, options.WORKERS.here(note="For --static."), options.JSON)
 def explore(
-    folder: Annotated[Path, typer.Argument(help="Folder of the runs.", metavar="FOLDER")] = FOLDER,
+    folder: Annotated[Path, typer.Argument(help="Folder of the runs.", metavar="FOLDER")] = HERE,
     **given: str,
 ) -> None:
     """Serve the interactive explorer on this machine, until Ctrl-C."""
@@ -38,9 +37,6 @@ def explore(
     from dprime.web.serve import listening, place_for, run  # noqa: PLC0415  it needs an extra
 
     place = place_for(given.get("host"), port, given.get("token"))
-    if folder == FOLDER:
-        with contextlib.suppress(OSError):  # the file that is in the way is named when it is opened
-            folder.mkdir(exist_ok=True)
     there = checked_folder(folder)
     with listening(place) as listener:
         place = place.on(listener)

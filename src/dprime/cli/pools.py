@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +131,9 @@ def _of_frontier(found: FrontierRecord) -> dict[str, Chart]:
         joint = each.among(len(found.points)).numbers  # the best is picked among them
         points.append(charts.FrontierPoint(each.probability, *joint, each.epsilon))
     series = charts.FrontierSeries(found.target, tuple(points))
-    return {"frontier": charts.frontier((series,), found.data)}
+    length = f"{found.epochs:g} epochs" if found.steps is None else f"{found.steps:,} steps"
+    of = f"{found.planned} {length}, batches of {found.batch_size:g}, ε at δ = {found.delta:g}"
+    return {"frontier": replace(charts.frontier((series,), found.data), of=of)}
 
 
 def _of_inference(record: InferenceRecord) -> dict[str, Chart]:

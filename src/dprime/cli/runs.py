@@ -21,7 +21,6 @@ from dprime.cli.command import takes
 from dprime.cli.tables import plain_table
 from dprime.runs.folder import Summary, list_runs
 from dprime.runs.run import Run
-from dprime.runs.run_file import ENDING
 from dprime.runs.states import worker_lines
 from dprime.text import printable
 
@@ -118,42 +117,35 @@ def _tables(kind: str, result: Mapping[str, Any]) -> list[Table | str]:
 def runs(
     folder: Annotated[
         Path, typer.Argument(help="Folder of the runs.", metavar="FOLDER")
-    ] = command.FOLDER,
+    ] = command.HERE,
     **given: str,
 ) -> None:
-    """List the runs in a folder and their progress."""
+    """List the runs in a folder, and in its folder runs/, with their progress."""
     if "watch" in given and "json" not in given:
         with suppress(KeyboardInterrupt), Live(_shown(folder), refresh_per_second=4) as live:
             while True:
                 time.sleep(INTERVAL)
                 live.update(_shown(folder, workers=True))
         return
-    found, others = _runs_in(folder)
+    found, others = list_runs(folder)
     listed = [{**vars(each), "changed": each.changed.isoformat()} for each in found]
     command.show({"runs": listed, "not_runs": others}, given, _shown(folder))
 
 
-def _runs_in(folder: Path) -> tuple[list[Summary], dict[str, str]]:
-    """The runs, and the files that have a run's name and are none."""
-    if folder == command.FOLDER and not folder.exists():  # the first run makes it
-        return [], {}
-    found, others = list_runs(folder)
-    return found, {name: why for name, why in others.items() if name.endswith(ENDING)}
-
-
 def _shown(folder: Path, *, workers: bool = False) -> Group:
     """The runs, who works on those that are under way, and what is none."""
-    found, others = _runs_in(folder)
-    parts: list[RenderableType] = [_table(folder, found) if found else NO_RUN.format(folder=folder)]
+    found, others = list_runs(folder)
+    where = "this folder" if folder == command.HERE else folder
+    parts: list[RenderableType] = [_table(where, found) if found else NO_RUN.format(folder=where)]
     if workers:
         parts += [_at_work(folder / each.name) for each in found if each.state == "running"]
     parts += [Text(printable(f"{name}: {why}"), style="dim") for name, why in others.items()]
     return Group(*parts)
 
 
-def _table(folder: Path, found: list[Summary]) -> Table:
+def _table(where: Path | str, found: list[Summary]) -> Table:
     columns = ("Run", "What", "Blocks", "Trials", "State", "Last change")
-    table = plain_table(f"Runs in {folder}", *columns)
+    table = plain_table(f"Runs in {where}", *columns)
     for column in table.columns[-2:]:
         column.no_wrap = True
     for each in found:

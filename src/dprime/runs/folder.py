@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -46,16 +46,20 @@ def _label(value: object) -> str:
 
 
 def list_runs(folder: str | os.PathLike[str]) -> tuple[list[Summary], dict[str, str]]:
-    """The runs in a folder by name, not verified, and its other files with the reason."""
+    """The runs in a folder and in its folder runs/, not verified, and files that only look so.
+
+    They are named by their places in the folder; of what is no run the reason is told.
+    """
     place = Path(folder)
     if not place.is_dir():
         remedy = "give the folder of the runs"
         raise validate.invalid_value("folder", str(folder), "a folder", remedy)
     runs, others = [], {}
     for path in run_file.candidates(place):
+        name = path.relative_to(place).as_posix()
         try:
             with Run.open(path, verify=False) as run:
-                runs.append(summary_of(run))
+                runs.append(replace(summary_of(run), name=name))
         except validate.InputError as error:
-            others[path.name] = str(error)
+            others[name] = str(error)
     return runs, others

@@ -26,6 +26,7 @@ from pathlib import Path
 
 import dprime
 from dprime import validate
+from dprime.options import RUNS
 from dprime.runs.arrays import LARGEST_BLOCK
 
 APPLICATION = 0x64707275  # marks an SQLite file as a dprime run: "dpru"
@@ -73,7 +74,7 @@ DIGESTED = {
 MOST_EVENTS = 1000
 """How many events a run remembers."""
 
-ENDING = ".run"  # the usual one; `dprime runs` does not explain why other files are no runs
+ENDING = ".run"  # by which lists find runs
 LOCK, NEW = ".lock", ".new"
 SIDECARS = (LOCK, NEW, "-wal", "-shm", "-journal")
 """Endings of the files that belong to a run and are not one."""
@@ -203,11 +204,9 @@ def is_locked(path: Path) -> bool:
 
 
 def candidates(folder: Path) -> list[Path]:
-    """The files of a folder that could be runs."""
-    if not folder.is_dir():
-        return []
-    files = (path for path in folder.iterdir() if path.is_file())
-    return sorted(path for path in files if not path.name.endswith(SIDECARS))
+    """The files that could be runs: by their ending, in a folder and in its own folder of runs."""
+    found = (path for place in (folder, folder / RUNS) for path in place.glob(f"*{ENDING}"))
+    return sorted(path for path in found if path.is_file())
 
 
 @contextlib.contextmanager

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any, final
 
+import dprime
 from dprime import validate
+from dprime.show import theme as look
 from dprime.show import vega, wording
 from dprime.show.series import Axis, Series
 from dprime.show.theme import BASELINE, GAP, Theme, second_pencil
@@ -28,7 +30,13 @@ Row = dict[str, float | str | None]
 FORMATS = ("svg", "png", "json")
 
 TITLE_WIDTH = 66
-"""Letters in a line of a title."""
+"""Letters in a line of a title of the usual width."""
+
+SMALLER = 1.4
+"""How many more letters a line in small has."""
+
+DOT = " · "
+"""Stands between the parts of what a chart is of; a line is broken there first."""
 
 NO_BREAK = "\u00a0"
 
@@ -49,6 +57,7 @@ class Chart:
         x: the axis across.
         y: the other one.
         series: in the order of the key; the first one stands in front.
+        of: what was run, at which conditions and adjacency; in small below the title.
         horizontal: whether `x` goes up instead, for names that need room.
         height: of the plot, or of each panel, in pixels; None takes the usual one.
 
@@ -65,6 +74,7 @@ class Chart:
     x: Axis
     y: Axis
     series: tuple[Series, ...]
+    of: str = ""
     horizontal: bool = False
     height: int | None = None
 
@@ -139,8 +149,20 @@ class Chart:
         if empty:
             page = {"width": "container", "datasets": {TABLE: []}, "usermeta": self._meaning()}
             return drawn | page
-        words = {"title": wrapped(self.title), "description": self.text}
+        title, caption = self.heading(width or look.WIDTH)
+        told = {"text": title, "subtitle": caption}
+        words = {"title": told, "description": self.text}
         return drawn | words | {"datasets": {TABLE: self.rows()}}
+
+    def heading(self, width: float) -> tuple[list[str], list[str]]:
+        """The lines of the title, and in small below it: what it is of, and by which dprime."""
+        letters = round(TITLE_WIDTH * width / look.WIDTH)
+        parts = [*self.of.split(DOT), f"dprime {dprime.__version__}"]
+        caption, most = [""], round(letters * SMALLER)
+        for part in filter(None, parts):
+            line = f"{caption[-1]}{DOT}{part}"
+            caption[-1:] = [line] if len(line) <= most else [caption[-1], *wrapped(part, most)]
+        return wrapped(self.title, letters), [line.removeprefix(DOT) for line in caption if line]
 
     def _meaning(self) -> dict[str, Any]:
         """What a page needs to read values aloud, and to draw two charts as one."""
@@ -204,15 +226,21 @@ def beside(first: Chart, second: Chart, labels: tuple[str, str] = ("A", "B")) ->
                 continue
             pencil = second_pencil(each.pencil) if number else each.pencil
             series.append(replace(each, name=f"{label}: {each.name}", pencil=pencil))
-    told = zip(labels, (first, second), strict=True)
+    told = [*zip(labels, (first, second), strict=True)]
     return replace(
         first,
         title=" ".join(f"{label}: {chart.title}" for label, chart in told),
+        of=labelled({label: chart.of for label, chart in told}),
         series=tuple(series),
     )
 
 
-def wrapped(title: str) -> list[str]:
+def labelled(parts: Mapping[str, str]) -> str:
+    """What several curves are of, each with its label; of one that does not say, nothing."""
+    return DOT.join(f"{label}: {of}" for label, of in parts.items() if of)
+
+
+def wrapped(title: str, letters: int = TITLE_WIDTH) -> list[str]:
     """The lines of a title; a number keeps its name and its unit.
 
     >>> [len(line) for line in wrapped("Nobody finds more than 4.03 % of the members. " * 2)]
@@ -220,4 +248,4 @@ def wrapped(title: str) -> list[str]:
     """
     kept = title.replace(" %", f"{NO_BREAK}%").replace(" = ", f"{NO_BREAK}={NO_BREAK}")
     kept = kept.replace("′ ", f"′{NO_BREAK}")
-    return textwrap.wrap(kept, TITLE_WIDTH)
+    return textwrap.wrap(kept, letters)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dprime.membership.results import mean_tpr, roc
-from dprime.show.chart import Chart
+from dprime.show.chart import Chart, labelled
 from dprime.show.charts import (
     Points,
     PrecisionLine,
@@ -36,10 +37,17 @@ def roc_chart(found: Inference, data: str) -> Chart:
     curves = tuple(_averaged(each, rates, found.confidence) for each in attacks)
     claim = None if found.claim is None else Points.of(found.claim, also=rates)
     label = f"{data}, π = {found.probability:g}"
-    return membership_roc(
+    drawn = membership_roc(
         curves, claim, label, least_fpr=rates[0], confidence=found.confidence,
         fpr=max(0.01, rates[0]),
     )  # fmt: skip
+    return replace(drawn, of=_of([found]))
+
+
+def _of(found: Sequence[Inference]) -> str:
+    """What is claimed of the training at each π."""
+    claims = {each.probability: each.claim for each in found if each.claim is not None}
+    return labelled({f"π = {share:g}": claim.of for share, claim in claims.items()})
 
 
 def _averaged(result: AttackResult, rates: tuple[float, ...], confidence: float) -> RocCurve:
@@ -69,7 +77,6 @@ def precision_charts(found: Sequence[Inference], data: str) -> dict[str, Chart]:
         ]
         share = f"surest {100 * found[0].top_share:g} %"
         line = PrecisionLine(share, tuple(points))
-        charts[result.attack] = precision_over_prior(
-            (line,), result.title, data, confidence=found[0].confidence
-        )
+        drawn = precision_over_prior((line,), result.title, data, confidence=found[0].confidence)
+        charts[result.attack] = replace(drawn, of=_of(found))
     return charts

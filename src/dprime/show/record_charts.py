@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from dprime import text
 from dprime.audit.identifiability import belief_bound
 from dprime.audit.record import EXCEEDED, AuditRecord
 from dprime.audit.separation import separation
 from dprime.mechanisms import DPSGD
 from dprime.show import charts
-from dprime.show.chart import Chart
+from dprime.show.chart import Chart, labelled
 from dprime.show.charts import Points, Rung
+from dprime.show.words import trained
 
 
 def charts_of(record: AuditRecord) -> list[Chart]:
@@ -37,7 +40,15 @@ def charts_of(record: AuditRecord) -> list[Chart]:
         drawn.append(charts.scores(record.played.in_scores, record.played.out_scores))
     if record.other_runs:
         drawn.append(_ladder([record, *record.other_runs]))
-    return [*drawn, *_belief_charts(record), *_claim_charts(record)]
+    made = [*drawn, *_belief_charts(record), *_claim_charts(record)]
+    return [each if each.of else replace(each, of=_of(record)) for each in made]
+
+
+def _of(record: AuditRecord) -> str:
+    """Who attacked which training, and what is claimed of it."""
+    claim = text.describe(record.claim.mechanism.to_dict(), record.adjacency)
+    who = f"adversary {record.adversary} on {record.attacked['data']}"
+    return labelled({"Attacked": f"{who}, {trained(record)}", "Claimed": claim})
 
 
 def _has_scores(record: AuditRecord) -> bool:

@@ -6,13 +6,12 @@ The same drawing becomes a file of its own, with its title above it.
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Mapping
 from xml.etree import ElementTree
 
 from dprime.show import vega
 from dprime.show.chart import Chart
-from dprime.show.theme import COLOURS, FONT, PADDING
+from dprime.show.theme import COLOURS, FONT, PADDING, SMALL
 
 LINK = "{http://www.w3.org/1999/xlink}href"
 REFERENCE = re.compile(r"url\(['\"]?#([^)'\"]+)['\"]?\)")
@@ -45,16 +44,16 @@ def inline_svg(chart: Chart) -> str:
     return ElementTree.tostring(root, encoding="unicode")
 
 
-TITLE_WIDTH, LINE = 66, 20
-"""Letters in a line of a title, and its height in pixels."""
+LINE = 20
+"""The height of a line of a title in pixels."""
 
 
 def standalone_svg(chart: Chart, inline: str) -> str:
-    """A drawing that `inline_svg` made, as a file with the finding above it."""
+    """A drawing that `inline_svg` made, as a file with the finding and what it is of above it."""
     root = ElementTree.fromstring(inline)
     _, _, width, height = map(float, root.attrib["viewBox"].split())
-    lines, colours = textwrap.wrap(chart.title, TITLE_WIDTH), COLOURS["light"]
-    top = LINE * (len(lines) + 1)
+    (lines, small), colours = chart.heading(width), COLOURS["light"]
+    top = LINE * (len(lines) + len(small) + 1)
     size = {"width": f"{width:g}", "height": f"{height + top:g}"}
     root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", **size}
     root.attrib["viewBox"] = f"0 {-top} {width:g} {height + top:g}"
@@ -63,6 +62,10 @@ def standalone_svg(chart: Chart, inline: str) -> str:
     title = ElementTree.Element("text", look)
     for number, line in enumerate(lines):
         place = {"x": f"{PADDING}", "y": f"{LINE * (number + 1) - top}"}
+        ElementTree.SubElement(title, "tspan", place).text = line
+    for number, line in enumerate(small, len(lines)):
+        place = {"x": f"{PADDING}", "y": f"{LINE * (number + 1) - top}"}
+        place |= {"font-size": f"{SMALL}", "font-weight": "400", "fill": colours["muted"]}
         ElementTree.SubElement(title, "tspan", place).text = line
     root.insert(2, paper)  # after the text alternative
     root.insert(3, title)

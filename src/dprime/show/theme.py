@@ -27,6 +27,9 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans'
 WORD = 12
 """Size of words in a drawing, in pixels."""
 
+SMALL = 11
+"""Size of the words below a title."""
+
 COLOURS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "light": {
@@ -130,7 +133,8 @@ def config(theme: Theme) -> dict[str, Any]:
     }  # fmt: skip
     title = {
         "anchor": "start", "color": ink, "fontSize": 15, "fontWeight": 600, "offset": 14,
-        "lineHeight": 20, "frame": "bounds",
+        "lineHeight": 20, "frame": "bounds", "subtitleColor": muted, "subtitleFontSize": SMALL,
+        "subtitleLineHeight": 15, "subtitlePadding": 5,
     }  # fmt: skip
     legend = {
         "orient": "top", "labelColor": ink, "labelFontSize": WORD, "labelLimit": 0,

@@ -279,7 +279,7 @@ def _add_runs(app: FastAPI, runs: Runs) -> None:
         return _json(runs.listed())
 
     @app.get(
-        "/api/runs/{name}/card",
+        "/api/runs/{name:path}/card",
         responses={**_answer(dict[str, Any]), **UNKNOWN},
     )
     def api_card(name: str) -> Response:
@@ -287,7 +287,7 @@ def _add_runs(app: FastAPI, runs: Runs) -> None:
         return _json(runs.card(name))
 
     @app.get(
-        "/runs/{name}/report",
+        "/runs/{name:path}/report",
         responses={200: {"content": {"text/html": {}}, "description": "The report."}, **UNKNOWN},
     )
     def report(name: str) -> Response:

@@ -12,8 +12,11 @@ from dataclasses import dataclass
 import dprime
 from dprime.mechanisms import ADJACENCIES
 from dprime.metrics import CONDITIONS
+from dprime.option import SHARE
+from dprime.options import DECLARED
 from dprime.registry import METRICS
 from dprime.request import MECHANISM
+from dprime.text import COMPARABLE
 from dprime.web.start import PRESETS, Preset
 
 
@@ -87,6 +90,7 @@ class Slider:
     default: float
     shown: list[str]
     conditions: list[str]
+    percent: bool  # whether "2 %" may be typed
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,7 @@ class PageOptions:
     version: str
     parameters: dict[str, Slider]
     adjacency: list[str]
+    comparable: str
     targets: list[Slider]
     free: list[str]
     charts: list[str]
@@ -120,7 +125,12 @@ def _parameter(
     """A parameter of the training, with its default; or a condition, whose is the registry's."""
     begin = DEFAULTS[name] if default is None else default
     assert begin is not None
-    return Slider(name, title, about, positions, begin, list(map(words, positions)), [])
+    shown = list(map(words, positions))
+    return Slider(name, title, about, positions, begin, shown, [], _is_share(name))
+
+
+def _is_share(name: str) -> bool:
+    return DECLARED[name].kind is SHARE
 
 
 SLIDERS = _by_name(
@@ -167,7 +177,8 @@ def _target(name: str, positions: list[float], default: float, words: Words = pl
     metric = METRICS[name]
     title = f"{re.split(',| at ', metric.title)[0]}, at {'most' if metric.rises else 'least'}"
     conditions = [each for each in metric.conditions if each in SLIDERS]
-    return Slider(name, title, "", positions, default, list(map(words, positions)), conditions)
+    shown = list(map(words, positions))
+    return Slider(name, title, "", positions, default, shown, conditions, _is_share(name))
 
 
 TARGET_SLIDERS = _by_name(
@@ -215,6 +226,6 @@ CHARTS = ("trade-off", "trade-off-corner", "trade-off-log", "precision", "risk")
 """The charts of the page; `risk` is drawn over one of the parameters that can be chosen."""
 
 PAGE_OPTIONS = PageOptions(
-    dprime.__version__, SLIDERS, list(ADJACENCIES), list(TARGET_SLIDERS.values()), list(MECHANISM),
-    list(CHARTS), list(PRESETS),
+    dprime.__version__, SLIDERS, list(ADJACENCIES), COMPARABLE, list(TARGET_SLIDERS.values()),
+    list(MECHANISM), list(CHARTS), list(PRESETS),
 )  # fmt: skip

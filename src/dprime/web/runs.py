@@ -1,7 +1,7 @@
 """The folder of runs as the page sees it: a list with live progress, cards and reports.
 
-Only plain files directly in the folder count. A name that somebody sends is looked up in the list
-of those files and never becomes a path.
+Only plain files directly in the folder, or in its own folder of runs, count. A name that somebody
+sends is looked up in the list of those files and never becomes a path.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -75,14 +75,10 @@ class Runs:
 
     def listed(self) -> RunList:
         """Every run with its progress, and the other files, each with the reason."""
-        lines = {path.name: self._line(path, _signature(path)) for path in self._files()}
+        lines = {self._name(path): self._line(path, _signature(path)) for path in self._files()}
         return RunList(
-            [line for line in lines.values() if isinstance(line, RunLine)],
-            {
-                name: line
-                for name, line in lines.items()
-                if isinstance(line, str) and name.endswith(run_file.ENDING)
-            },
+            [replace(line, name=n) for n, line in lines.items() if isinstance(line, RunLine)],
+            {name: line for name, line in lines.items() if isinstance(line, str)},
         )
 
     def card(self, name: str) -> dict[str, Any]:
@@ -107,13 +103,16 @@ class Runs:
 
     def _files(self) -> list[Path]:
         """The plain files of the folder that could be runs; no links, which may lead out of it."""
-        found = run_file.candidates(self.folder)
-        plain = [path for path in found if not path.is_symlink() and path.name.isprintable()]
-        return [path for path in plain if not path.name.startswith(".")]
+        found, place = run_file.candidates(self.folder), self.folder.resolve()
+        plain = [path for path in found if path.resolve() == place / self._name(path)]
+        return [path for path in plain if path.name.isprintable() and path.name[0] != "."]
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.folder).as_posix()
 
     def _path(self, name: str) -> Path:
         for path in self._files():
-            if path.name == name:
+            if self._name(path) == name:
                 return path
         raise UnknownRunError(f"run must be one of the folder's, but it is {name!r}: see the list.")
 

@@ -57,6 +57,7 @@ class ChartRows:
     name: str
     title: str
     text: str
+    of: str
     rows: list[dict[str, Any]]
 
 
@@ -207,13 +208,14 @@ class ExplorerService:
                 setting.moved(over, round(value) if over == "steps" else value)
                 for value in plans.between(x, y, whole=over == "steps")
             ])  # fmt: skip
-        return plans.risk(
+        drawn_over = plans.risk(
             cast("DPSGD", request.mechanism),
             cast("Literal['noise_multiplier', 'sample_rate', 'steps']", over),
             adjacency=setting.adjacency,
             values=[getattr(each, over) for each in drawn],
             read=lambda each: read(Setting.of(each, setting.adjacency, setting.group_size)),
         )
+        return replace(drawn_over, of=self._curve(_asked(request)).of)  # with the group size
 
 
 EMPTY = {name: (name, MECHANISM[0]) for name in CHARTS if name != "risk"} | {
@@ -254,9 +256,12 @@ def _draw(name: str, curve: TradeOff, at: tuple[float, ...]) -> Chart:
 
 
 def _told(chart: Chart) -> ChartRows:
-    """A chart as the page takes it; what a row has not is left out of it."""
-    rows = [{n: value for n, value in row.items() if value is not None} for row in chart.rows()]
-    return ChartRows(chart.name, chart.title, chart.text, rows)
+    """A chart as the page takes it; what a row has not, or needs not, is left out of it."""
+    rows = [
+        {n: x for n, x in row.items() if x is not None and (n != "side" or row["words"])}
+        for row in chart.rows()
+    ]
+    return ChartRows(chart.name, chart.title, chart.text, chart.of, rows)
 
 
 def _setting(request: RiskRequest) -> Setting:

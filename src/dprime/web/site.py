@@ -21,7 +21,7 @@ from dprime import text, validate
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from dprime.metrics import Reading
-from dprime.request import MECHANISM, NAMES
+from dprime.request import MECHANISM, NAMES, risk_request
 from dprime.show import charts, wording
 from dprime.web import files, tables
 from dprime.web.guard import POLICY
@@ -32,6 +32,10 @@ from dprime.web.tables import KEPT, RATIOS, Kept, Sliders, Track
 ANSWERS, SOURCE = "tables.js", "source.js"
 """The module that answers from tables, and the name by which the page imports what answers."""
 
+RATED = {"noise_multiplier": "1", "sample_rate": "0.01", "steps": "1"}
+SIZED = {"noise_multiplier": "1", "batch_size": "1", "dataset_size": "100", "steps": "1"}
+"""A training by its rate, and the same by its sizes: an adjacency that is not named differs."""
+
 EDGES = (
     *(0.0, 2.0 ** (tables.LEAST - 1), math.nextafter(0.5, 1), 0.9999 + 1e-12),
     *(math.nextafter(1.0, 2), math.nextafter(20, 21)),
@@ -40,6 +44,10 @@ EDGES = (
 
 USUAL, CURVE, FPR, DELTA = DPSGD(1.25, 0.0317, 1470), TradeOff.gaussian(1.0), 0.0217, 0.00123
 """A training, a curve and conditions, of which everything with a mark is told."""
+
+
+DESCRIBED = text.describe(USUAL.to_dict(), "add-remove")
+"""What the browser says of each training itself."""
 
 
 @cache
@@ -109,6 +117,10 @@ def book(sliders: Sliders) -> dict[str, Any]:
     return {
         "options": asdict(replace(PAGE_OPTIONS, parameters=dict(sliders))),
         "names": NAMES,
+        "adjacency": {
+            "": risk_request(RATED).adjacency,
+            "sizes": risk_request(SIZED).adjacency,
+        },
         "code": {"parts": tables.PARTS, "least": tables.LEAST, "none": tables.NONE},
         "columns": len(tables.columns(sliders)),
         "metrics": _metrics(sliders),
@@ -170,6 +182,7 @@ def _charts() -> dict[str, Any]:
     return {
         chart.name: {
             "name": chart.name, "title": marked(chart.title), "text": marked(chart.about),
+            "of": marked(chart.of.removeprefix(DESCRIBED)),
             "x": chart.x.field, "y": chart.y.field, "series": {
                 each.name: [marked(word) for word in each.words or ()] for each in chart.series
             },

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dprime import validate
-from dprime.audit.config import TRAINING
+from dprime.audit.config import TRAINING, usual_adjacency
 from dprime.guarantees import EpsilonDelta
 from dprime.interop import from_opacus
 from dprime.mechanisms import ADJACENCIES, DPSGD, Mechanism
@@ -78,8 +78,9 @@ def _setting_in(found: Mapping[str, Any], name: str) -> Texts:
         setting = _texts_of(DPSGD.of_parameters(**{each: trained[each] for each in MECHANISM}))
     elif "epsilon" in part:
         setting = _texts_of(EpsilonDelta(part["epsilon"], part.get("delta", READ_DELTA)))
-    if setting and "adjacency" in found:
-        setting["adjacency"] = validate.one_of("adjacency", found["adjacency"], ADJACENCIES)
+    if setting and ("adjacency" in found or "name" not in part):
+        named = found.get("adjacency") or usual_adjacency(found)  # plain numbers are an audit's
+        setting["adjacency"] = validate.one_of("adjacency", named, ADJACENCIES)
     return setting
 
 

@@ -13,7 +13,7 @@ from dprime import validate
 from dprime.curve import LowerCurve, TradeOff, TradeOffMetrics
 from dprime.shapes import Polygon
 from dprime.show import theme, wording
-from dprime.show.chart import Chart
+from dprime.show.chart import Chart, labelled
 from dprime.show.series import Axis, Series
 from dprime.text import SIDES
 
@@ -159,7 +159,8 @@ def trade_off(
         reach = None if isinstance(claim, Points) else claim.advantage()
         series = (*_gap(most, reach), *series)
     y = replace(x, field="tpr", title=FOUND)
-    return Chart(name, found.title, found.about(axes), x, y, series)
+    of = "" if isinstance(claim, Points) else claim.of
+    return Chart(name, found.title, found.about(axes), x, y, series, of)
 
 
 def _gap(claim: Points, advantage: float | None) -> tuple[Series, ...]:
@@ -338,4 +339,5 @@ def trade_offs(
         x,
         replace(x, field="tpr", title=FOUND),
         tuple(series),
+        labelled({name: curve.of for name, curve in curves.items()}),
     )

@@ -12,14 +12,14 @@ from typing import Literal, get_args
 import numpy as np
 import scipy
 
-from dprime import validate
+from dprime import text, validate
 from dprime.curve import TradeOff
 from dprime.guarantees import LARGEST_EPSILON, EpsilonDelta
 from dprime.mechanisms import DEFAULT_ADJACENCY, DPSGD
 from dprime.metrics import Reading
 from dprime.parameters import LEAST_NOISE, MOST_STEPS, steps_from_epochs
 from dprime.show import theme, wording
-from dprime.show.chart import Chart
+from dprime.show.chart import DOT, Chart
 from dprime.show.series import Axis, Series
 
 Over = Literal["noise_multiplier", "sample_rate", "steps"]
@@ -85,6 +85,7 @@ def risk(
         f"Line chart. Across: {across}, logarithmic. Up: {wording.inside(title)}, the certified "
         f"largest value, adjacency {adjacency}; between two points the line keeps to the larger.",
         x, y, _risks([each for each in points if math.isfinite(each[1])], own, over, y),
+        text.describe(mechanism.to_dict(), adjacency),
     )  # fmt: skip
 
 
@@ -205,6 +206,7 @@ def bayes_security(
         Axis("epoch", "epochs", log=True),
         Axis("bayes_security", "Bayes security, at least", domain=(0.0, 1.0)),
         _securities(chosen, member, secret, own, both, least, attribute),
+        text.describe(mechanism.to_dict(), adjacency),
     )  # fmt: skip
 
 
@@ -246,6 +248,8 @@ PRIORS = tuple(float(x) for x in scipy.special.expit(np.linspace(-6.9, 4.6, 93))
 LEAST = 1e-9
 """The ε of a curve that is no better than guessing: that of a guarantee must be above 0."""
 
+FOUND_AT = "attackers with a TPR of at least"
+
 ROOMY = 0.35
 """Below this prior words have room on their point's right."""
 
@@ -279,6 +283,7 @@ def precision(
         "this setting", theme.OWN, [prior], [curve.precision(prior, min_tpr)], "points",
         words=[most], side=side, key=False,
     )  # fmt: skip
+    at = f"δ = {wording.near(delta)}"
     told = f"ε = {wording.up(epsilon)}" if math.isfinite(epsilon) else "ε (none is certified)"
     return Chart(
         "precision",
@@ -287,10 +292,11 @@ def precision(
         "Line chart. Across: prior, the share of members among the candidates, logarithmic. Up: "
         'precision, the share of right ones among "member" answers, of attackers who find at least '
         f"{wording.percent(min_tpr)} of the members. Certified: what the whole curve allows. "
-        f"Dashed: what {told} at δ = {wording.near(delta)} alone allows, which is never less.",
+        f"Dashed: what {told} at {at} alone allows, which is never less.",
         Axis("prior", "prior (% of candidates)", percent=True, log=True, domain=(0.001, 0.99)),
         Axis("precision", "precision, at most (%)", percent=True, domain=(0.0, 1.0)),
         (own, *lines),
+        DOT.join(filter(None, (curve.of, f"{FOUND_AT} {wording.percent(min_tpr)}, {at}"))),
     )
 
 

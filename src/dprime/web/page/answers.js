@@ -1,6 +1,6 @@
 // The certified numbers: a sentence at the top, a table, and the command that repeats them.
 
-import { get, make, write } from "./dom.js";
+import { get, labelled as labelledAs, make, write } from "./dom.js";
 import { settingNames, targetOf } from "./state.js";
 
 const HARDLY = 0.9; // an advantage above this is close to certainty
@@ -32,7 +32,7 @@ export function showAnswers(state, options, latest, stale) {
     write(get("finding"), "There is no answer for these settings.");
     return "";
   }
-  const labelled = (name, text) => (state.compare ? `${name.toUpperCase()}: ${text}` : text);
+  const labelled = (name, text) => labelledAs(labelOf(state, name), text);
   const findings = names.map((name) =>
     labelled(name, finding(state, options, latest[name], stale.includes(name))),
   );
@@ -70,18 +70,22 @@ function showReadings(names, latest) {
   });
 }
 
+/** What a setting is called: where there is one alone, nothing. */
+export const labelOf = (state, name) => (state.compare ? name.toUpperCase() : "");
+
 /** The table as rows of a CSV file, numbers to the last digit. */
-export function numberRows(state, latest) {
+export function numberRows(state, latest, version) {
   return settingNames(state)
     .filter((name) => latest[name])
     .flatMap((name) =>
       Object.entries(latest[name].metrics).map(([metric, { title, value, kind, sentence }]) => ({
-        setting: state.compare ? name.toUpperCase() : latest[name].described,
+        setting: labelledAs(labelOf(state, name), latest[name].described),
         metric,
         title,
         value: value ?? "no limit",
         kind,
         sentence,
+        dprime: version,
       })),
     );
 }
@@ -100,6 +104,7 @@ function showTable(names, latest) {
       row,
       names,
       names.map((name) => latest[name].metrics[row.dataset.metric]),
+      areComparable(names, latest),
     );
 }
 
@@ -127,11 +132,11 @@ function emptyTable(names, metrics) {
   );
 }
 
-function fillRow(row, names, found) {
+function fillRow(row, names, found, comparable) {
   write(row.querySelector("th"), found[0].title);
   const part = (name) => row.querySelector(`[data-part="${name}"]`);
   names.forEach((name, index) => fillNumber(part(name), found[index], names.length > 1));
-  if (names.length > 1) fillDifference(part("difference"), row.dataset.metric, ...found);
+  if (names.length > 1) fillDifference(part("difference"), row.dataset.metric, comparable, ...found);
   else write(part("sentence"), found[0].sentence);
 }
 
@@ -145,17 +150,22 @@ function fillNumber(cell, answer, withSentence) {
   if (withSentence) write(cell.querySelector(".sentence"), answer.sentence);
 }
 
+/** Whether answers are for one adjacency; else no number of one is better than that of another. */
+export const areComparable = (names, latest) =>
+  new Set(names.map((name) => latest[name]?.adjacency).filter(Boolean)).size < 2;
+
 /** B against A in an arrow and words; numbers that read the same count as the same. */
-function fillDifference(cell, metric, a, b) {
+function fillDifference(cell, metric, comparable, a, b) {
   const limit = (answer) => answer.value ?? Infinity;
   const floor = metric === "bayes_security";
   const up = limit(b) > limit(a);
-  const words =
-    a.shown === b.shown
+  const words = !comparable
+    ? "not comparable"
+    : a.shown === b.shown
       ? "= the same"
       : `${up ? "▲ B higher" : "▼ B lower"}: ${up === floor ? "better protected" : "less protected"}`;
   write(cell, words);
-  cell.dataset.side = a.shown === b.shown ? "same" : up === floor ? "better" : "worse";
+  cell.dataset.side = !comparable || a.shown === b.shown ? "same" : up === floor ? "better" : "worse";
 }
 
 function showCommands(names, latest, labelled) {
@@ -166,7 +176,10 @@ function showCommands(names, latest, labelled) {
   names.forEach((name, index) => {
     const [words, code] = holder.children[index].children;
     write(words, `${labelled(name, "The same on the command line")} `);
-    write(code, latest[name].command);
+    const { command } = latest[name];
+    if (code.textContent === command) return;
+    const options = command.split(/ (?=--)/).flatMap((each) => [" ", make("span", {}, each)]);
+    code.replaceChildren(...options.slice(1)); // a line is broken between options only
   });
 }
 

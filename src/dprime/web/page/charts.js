@@ -1,13 +1,28 @@
 // The drawings: each is embedded once, and a move only brings new rows.
 
 import { fetched } from "./ask.js";
-import { make, save, write } from "./dom.js";
+import { labelled, make, save, write } from "./dom.js";
 
 const SHAPE = 0.72, // height over width
   LARGE = 0.86; // of the first drawing
 const LOWEST = 190,
   HIGHEST = 460; // px
 const ERRORS_ONLY = 1; // what Vega may say: layers without rows are meant
+
+const QUIET = {
+  mode: "vega-lite",
+  ast: true,
+  actions: false,
+  renderer: "svg",
+  defaultStyle: false,
+  tooltip: false,
+  logLevel: ERRORS_ONLY,
+};
+const PICTURE = 640, // px: the width of a picture that is kept
+  FLATTER = 0.75, // its height beside that on the page
+  LETTERS = 66, // in a line of its title
+  SMALLER = 1.4, // so many more in a line below it
+  DOT = " · "; // between the parts of that line
 
 const specifications = new Map();
 
@@ -54,6 +69,17 @@ function shown(value, { percent }, side = "") {
   return `${found.toLocaleString("en", { maximumSignificantDigits: 4 })}${percent ? " %" : ""}`;
 }
 
+/** The lines of a text of at most so many letters; a number keeps its unit. */
+function wrapped(words, letters) {
+  const lines = [""];
+  for (const word of words.split(/ (?!%)/)) {
+    const line = `${lines.at(-1)} ${word}`.trim();
+    if (line.length > letters) lines.push(word);
+    else lines[lines.length - 1] = line;
+  }
+  return lines.filter(Boolean);
+}
+
 /** One drawing with its title, its text alternative, values under the pointer, and files to keep. */
 export class Chart {
   #view = null;
@@ -61,11 +87,14 @@ export class Chart {
   #meaning = null;
   #rows = [];
   #queue = Promise.resolve();
+  #parts = [];
+  #points = "";
+  #theme = "light";
 
   /** Where there is no heading for one setting, or for two, the finding is the heading. */
-  constructor(slot, { one = "", two = "", large = false, key = true } = {}) {
+  constructor(slot, version, { one = "", two = "", large = false, key = true } = {}) {
     const id = `chart-${slot}`;
-    Object.assign(this, { one, two, shape: large ? LARGE : SHAPE, key });
+    Object.assign(this, { one, two, version, shape: large ? LARGE : SHAPE, key });
     this.title = make("h3", { id: `${id}-title` }, one);
     this.text = make("p", { id: `${id}-text`, hidden: true }); // for those who hear the drawing
     this.words = make("p"); // the same for those who see it
@@ -93,8 +122,8 @@ export class Chart {
         "div",
         { class: "under" },
         make("details", {}, make("summary", {}, "In words"), this.words),
-        keep("PNG", async () => save(`${slot}.png`, await this.#view?.toImageURL("png", 2))),
-        keep("CSV", () => save(`${slot}.csv`, this.#rows)),
+        keep("PNG", async () => save(`${slot}.png`, await this.#picture())),
+        keep("CSV", () => save(`${slot}.csv`, this.#table())),
       ),
     );
     this.canvas.addEventListener("pointermove", (event) => this.#point(event));
@@ -104,8 +133,8 @@ export class Chart {
 
   /** Show one setting's chart, or two as one; resolves when it is drawn. */
   show(parts, theme) {
-    const told = (part) =>
-      parts.map(({ label, chart }) => (label ? `${label}: ${chart[part]}` : chart[part])).join(" ");
+    const told = (part) => parts.map(({ label, chart }) => labelled(label, chart[part])).join(" ");
+    [this.#parts, this.#theme] = [parts, theme];
     write(this.title, (parts.length > 1 ? this.two : this.one) || told("title"));
     write(this.text, told("text"));
     write(this.words, told("text"));
@@ -117,36 +146,70 @@ export class Chart {
   async #draw(parts, theme) {
     if (!this.canvas.clientWidth) return; // not on the screen: drawn when it is
     const key = `${parts[0].chart.name} ${theme} ${parts.length > 1}`;
+    const points = JSON.stringify(parts.map(({ label, chart }) => [label, chart.rows]));
+    if (this.#drawn === key && this.#points === points) return; // most moves leave some charts as they are
     if (this.#drawn !== key) await this.#embed(key, parts);
+    this.#points = points;
     this.#rows = rowsOf(parts, this.#meaning.drawn);
     await this.#view.data("rows", this.#rows).runAsync();
     this.#point(null);
   }
 
+  /** The drawing as a picture that is understood alone: with its finding and what it is of. */
+  async #picture() {
+    const { name } = this.#parts[0].chart;
+    const [embed, spec] = await Promise.all([vega, specification(`${name} ${this.#theme} ${this.#parts.length > 1}`)]);
+    const told = (part) => this.#parts.map(({ label, chart }) => labelled(label, chart[part]));
+    const parts = [...told("of").flatMap((each) => each.split(DOT)), `dprime ${this.version}`];
+    const caption = parts.reduce((lines, part) => {
+      const line = [...lines.slice(-1), part].join(DOT);
+      return line.length <= SMALLER * LETTERS
+        ? [...lines.slice(0, -1), line]
+        : [...lines, ...wrapped(part, SMALLER * LETTERS)];
+    }, []);
+    const drawn = this.#filled(spec, this.#parts, {
+      title: { text: told("title").flatMap((each) => wrapped(each, LETTERS)), subtitle: caption },
+      width: PICTURE,
+      height: Math.round(this.shape * PICTURE * FLATTER),
+    });
+    const { view } = await embed(make("div"), drawn, { ...QUIET, renderer: "none" });
+    const picture = await view.toImageURL("png", 2);
+    view.finalize();
+    return picture;
+  }
+
+  /** A specification with these points and more. */
+  #filled(spec, parts, more) {
+    const { usermeta, ...drawn } = structuredClone(spec);
+    const background = getComputedStyle(this.element).getPropertyValue("--raised").trim();
+    const autosize = { type: "fit-x", contains: "padding" };
+    return { ...drawn, ...more, datasets: { rows: rowsOf(parts, usermeta.drawn) }, autosize, background };
+  }
+
+  /** The points with what they are of. */
+  #table() {
+    return this.#parts.flatMap(({ label, chart }) =>
+      chart.rows.map(({ words, side, ...row }) => ({
+        ...row,
+        title: chart.title,
+        setting: labelled(label, chart.of),
+        dprime: this.version,
+      })),
+    );
+  }
+
   async #embed(key, parts) {
     const [embed, spec] = await Promise.all([vega, specification(key)]);
-    const { usermeta, ...fitted } = structuredClone(spec);
-    fitted.datasets = { rows: rowsOf(parts, usermeta.drawn) };
-    Object.assign(fitted, this.#size());
-    fitted.autosize = { type: "fit-x", contains: "padding" };
-    fitted.background = getComputedStyle(this.element).getPropertyValue("--raised").trim();
+    const fitted = this.#filled(spec, parts, this.#size());
     fitted.config = { ...fitted.config, aria: false }; // title and text speak for it
     if (!this.key) fitted.layer = fitted.layer.filter(({ encoding }) => !encoding.shape);
     const holder = make("div", { "aria-hidden": "true" });
-    const { view } = await embed(holder, fitted, {
-      mode: "vega-lite",
-      ast: true,
-      actions: false,
-      renderer: "svg",
-      defaultStyle: false,
-      tooltip: false,
-      logLevel: ERRORS_ONLY,
-    });
+    const { view } = await embed(holder, fitted, QUIET);
     holder.querySelector("form")?.remove(); // for inputs, of which there are none
     this.#view?.finalize();
     this.#view = view;
     this.#drawn = key;
-    this.#meaning = usermeta;
+    this.#meaning = spec.usermeta;
     this.canvas.replaceChildren(holder);
     this.canvas.classList.remove("failed");
   }

@@ -2,8 +2,9 @@
 
 import { make, write } from "./dom.js";
 
-/** The number that a text stands for ("1e-5", "256/60000"), or NaN. */
-export function numberOf(text) {
+/** The number that a text stands for ("1e-5", "256/60000"), or NaN; "2 %" where that may be typed. */
+export function numberOf(text, percent = false) {
+  if (percent && text.trimEnd().endsWith("%")) return numberOf(text.trimEnd().slice(0, -1)) / 100;
   const [numerator, denominator = "1", ...rest] = text.split("/");
   if (rest.length || !numerator.trim() || !denominator.trim()) return NaN;
   return Number(numerator) / Number(denominator);
@@ -26,6 +27,7 @@ export class Slider {
   #moved;
   #positions = [];
   #shown = [];
+  #percent = false;
 
   constructor(id, { title, help }, moved) {
     this.#id = id;
@@ -58,7 +60,8 @@ export class Slider {
   }
 
   /** The numbers that the slider stops at, and how they read. */
-  place({ positions, shown }) {
+  place({ positions, shown, percent }) {
+    this.#percent = percent;
     this.#positions = positions;
     this.#shown = shown;
     this.range.max = positions.length - 1;
@@ -66,7 +69,7 @@ export class Slider {
 
   /** Show a value: the slider stands at the nearest position, field and words say it exactly. */
   show(text, { chosen = false } = {}) {
-    const value = numberOf(text);
+    const value = numberOf(text, this.#percent);
     if (!Number.isNaN(value)) this.range.value = nearest(this.#positions, value);
     if (document.activeElement !== this.field || chosen) this.field.value = text;
     const index = this.#positions.indexOf(value);
@@ -102,6 +105,8 @@ const FIELDS = { records: "Records", batch: "Batch size", epochs: "Epochs" };
 
 /** Number of records, batch size and epochs, which say a sampling rate and a number of steps. */
 export class Batches {
+  #records = "60000"; // of MNIST, until others are given
+
   constructor(id, moved) {
     this.fields = Object.fromEntries(
       Object.keys(FIELDS).map((name) => [
@@ -124,8 +129,9 @@ export class Batches {
   }
 
   /** Show what a setting with so many records has. */
-  show({ records, sample_rate, steps }) {
-    const rate = numberOf(sample_rate);
+  show({ dataset_size, steps }, rateText) {
+    if (dataset_size) this.#records = dataset_size;
+    const [rate, records] = [numberOf(rateText, true), this.#records];
     const batch = rate * numberOf(records);
     const shown = { records, batch: rounded(batch), epochs: rounded(numberOf(steps) * rate) };
     for (const [name, field] of Object.entries(this.fields)) {
@@ -141,7 +147,7 @@ export class Batches {
     write(this.error, right ? "" : "Give positive numbers, and a batch no larger than the data.");
     if (!right) return;
     const steps = Math.max(1, Math.ceil(((passes * n) / size) * (1 - 1e-12))); // as --epochs has it
-    const texts = { records: `${n}`, sample_rate: `${size}/${n}`, steps: `${steps}` };
+    const texts = { dataset_size: `${n}`, batch_size: `${size}`, steps: `${steps}` };
     moved(texts, event);
   }
 }

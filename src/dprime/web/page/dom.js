@@ -19,6 +19,9 @@ export function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** Words about setting "A" or "B", or without a label. */
+export const labelled = (label, words) => (label ? `${label}: ${words}` : words);
+
 /** Have the browser keep a file: a picture's address, or rows as CSV. */
 export function save(name, contents) {
   if (!contents) return;

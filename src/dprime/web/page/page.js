@@ -7,17 +7,19 @@
 // A move has a number. When its drawings are on the screen, that number stands in
 // <html data-drawn> and the time it took in performance.getEntriesByName("dprime-move").
 
-import { numberRows, showAnswers, showNotice } from "./answers.js";
+import { areComparable, labelOf, numberRows, showAnswers, showNotice } from "./answers.js";
 import { fetched, Lane, Overtaken, Refusal } from "./ask.js";
 import { Chart } from "./charts.js";
 import { Batches, closeOnEscape, mark, radios, Slider } from "./controls.js";
-import { announce, get, make, save, write } from "./dom.js";
+import { announce, get, labelled, make, save, write } from "./dom.js";
 import { watchRuns } from "./runs.js";
 import {
   isGuarantee,
   question,
+  NO_SIZES,
   questionNames,
   rangeQuestion,
+  rateOf,
   readAddress,
   settingNames,
   targetOf,
@@ -103,6 +105,7 @@ async function answerFor(name, hand) {
     const answer = await lanes[name].ask(question(state, name, names), hand);
     const risk = drawn ? latest[name]?.charts.risk : undefined; // until its own is there
     latest[name] = { ...answer, charts: { ...answer.charts, risk }, asked: { target, value, free } };
+    showAdjacency(name);
     errors[name] = "";
     adoptChosen(name, answer);
     showNumbers();
@@ -140,6 +143,7 @@ async function refineOne(name) {
 function adoptChosen(name, answer) {
   if (state.mode !== "choose" || answer.chosen?.name !== state.free) return;
   state[name][answer.chosen.name] = answer.chosen.shown.replaceAll(",", "");
+  if (state.free === "sample_rate") Object.assign(state[name], NO_SIZES);
   showControls();
   keepAddress();
 }
@@ -170,8 +174,8 @@ function showNumbers() {
   const wrong = settingNames(state).filter((name) => errors[name]);
   const spoken = showAnswers(state, options, latest, wrong);
   showErrors(wrong);
-  const label = (name) => (state.compare ? `${name.toUpperCase()}: ` : "");
-  const sentences = wrong.map((name) => label(name) + errors[name]);
+  const sentences = wrong.map((name) => labelled(labelOf(state, name), errors[name]));
+  if (!areComparable(settingNames(state), latest)) sentences.push(options.comparable);
   showNotice([...sentences, ...notes], wrong.map((name) => latest[name]?.described).filter(Boolean));
   if (!wrong.length) announce(spoken);
 }
@@ -194,7 +198,7 @@ function sliderNamed(name, sentence) {
 const partsOf = (slot) =>
   settingNames(state)
     .map((name) => ({
-      label: state.compare ? name.toUpperCase() : "",
+      label: labelOf(state, name),
       chart: latest[name]?.charts[chartOf(slot)],
     }))
     .filter(({ chart }) => chart);
@@ -214,15 +218,15 @@ function showControls() {
   const choosing = state.mode === "choose";
   for (const name of ["a", "b"]) {
     for (const [parameter, slider] of Object.entries(sliders[name])) {
-      slider.show(state[name][parameter], { chosen: choosing && parameter === state.free });
+      slider.show(parameter === "sample_rate" ? rateOf(state[name]) : state[name][parameter], { chosen: choosing && parameter === state.free });
       slider.element.hidden = (parameter === "epsilon") !== isGuarantee(state, name);
     }
     const fieldset = get(`setting-${name}`);
-    mark(fieldset, `adjacency-${name}`, state[name].adjacency);
+    showAdjacency(name);
     mark(fieldset, `from-${name}`, state[name].from);
     fieldset.querySelector(".from").hidden = choosing;
     batches[name].element.hidden = isGuarantee(state, name);
-    batches[name].show(state[name]);
+    batches[name].show(state[name], rateOf(state[name]));
   }
   for (const [parameter, slider] of Object.entries(sliders.ask)) slider.show(state.ask[parameter]);
   mark(get("mode"), "mode", state.mode);
@@ -234,6 +238,12 @@ function showControls() {
   get("over").value = state.over;
   get("scale").checked = state.scale === "log";
   showCompare();
+}
+
+/** The adjacency that was chosen, or else that of the answer. */
+function showAdjacency(name) {
+  const { adjacency } = state[name];
+  mark(get(`setting-${name}`), `adjacency-${name}`, adjacency || latest[name]?.adjacency);
 }
 
 function showCompare() {
@@ -309,7 +319,7 @@ function buildSetting(name) {
   const parameters = trainingNames(options).map((one) => options.parameters[one]);
   for (const parameter of [stated, ...parameters]) {
     const slider = new Slider(`${name}-${parameter.name}`, parameter, (text, event) =>
-      changed({ [parameter.name]: text }, event),
+      changed({ [parameter.name]: text, ...(parameter.name === "sample_rate" ? NO_SIZES : {}) }, event),
     );
     slider.place(parameter);
     sliders[name][parameter.name] = slider;
@@ -359,7 +369,7 @@ async function openFile(file, event) {
 /** Show a setting as A; δ is the question's. */
 function startFrom({ delta = state.ask.delta, ...setting }, source, event) {
   const from = "epsilon" in setting ? "guarantee" : "training";
-  Object.assign(state.a, { adjacency: options.adjacency[0], group_size: "1" }, setting, { from });
+  Object.assign(state.a, { adjacency: "", group_size: "1", ...NO_SIZES }, setting, { from });
   Object.assign(state, { mode: "risk", ask: { ...state.ask, delta } });
   move(["a", "b"], event);
   showSource(source);
@@ -411,7 +421,7 @@ function buildGoal() {
 
 function buildCharts() {
   for (const slot of SLOTS) {
-    charts[slot] = new Chart(slot, LOOKS[slot]);
+    charts[slot] = new Chart(slot, options.version, LOOKS[slot]);
     const inPicture = slot.startsWith("trade-off");
     const holder = make("div", { class: "pair", "data-slot": slot }, charts[slot].element, toolOf(slot));
     if (inPicture) get("readings").before(holder);
@@ -457,7 +467,7 @@ function wire() {
     move(["a", "b"], event);
   });
   get("share").addEventListener("click", share);
-  get("save-numbers").addEventListener("click", () => save("numbers.csv", numberRows(state, latest)));
+  get("save-numbers").addEventListener("click", () => save("numbers.csv", numberRows(state, latest, options.version)));
   get("controls").addEventListener("submit", (event) => event.preventDefault());
   document.addEventListener("keydown", closeOnEscape);
   document.addEventListener("keydown", (event) => {

@@ -122,7 +122,7 @@ function showLinks(cell, run) {
   cell.replaceChildren(
     link("Report", { href: `/runs/${name}/report` }),
     " ",
-    link("Card", { href: `/api/runs/${name}/card`, download: `${run.name}-card.json` }), // data, to be kept
+    link("Card", { href: `/api/runs/${name}/card`, download: `${run.name.split("/").pop()}-card.json` }), // data, to be kept
   );
 }
 

@@ -107,7 +107,7 @@ function summed(bytes, columns, noises) {
 /** The place of a value on its slider, or of the next one on the riskier side. */
 function place(book, name, text) {
   const { positions } = book.options.parameters[name];
-  const value = numberOf(text);
+  const value = numberOf(text, book.options.parameters[name].percent);
   const ends = [positions[0], positions.at(-1)];
   if (!(value >= ends[0] && value <= ends[1])) {
     const said = Number.isNaN(value) ? `'${text}'` : text;
@@ -120,11 +120,21 @@ function place(book, name, text) {
   return positions.findIndex((position) => position >= value);
 }
 
+/** What an address gives of a parameter; two sizes give the sampling rate. */
+const textOf = (query, name) =>
+  name === "sample_rate" && query.has("batch_size")
+    ? `${query.get("batch_size")}/${query.get("dataset_size")}`
+    : query.get(name);
+
+/** The adjacency that an address asks for, or else the one that dprime takes. */
+const adjacencyOf = (book, query) =>
+  query.get("adjacency") ?? book.adjacency[query.has("batch_size") ? "sizes" : ""];
+
 /** The places of all sliders that an address gives, but for those named. */
 function places(book, query, ...without) {
   const found = {};
   for (const [name, { default: usual }] of Object.entries(book.options.parameters)) {
-    if (!without.includes(name)) found[name] = place(book, name, query.get(name) ?? String(usual));
+    if (!without.includes(name)) found[name] = place(book, name, textOf(query, name) ?? String(usual));
   }
   return found;
 }
@@ -132,7 +142,7 @@ function places(book, query, ...without) {
 /** A training at places of the sliders, with the places of the conditions. */
 class Setting {
   static async of(book, query) {
-    return Setting.at(book, query.get("adjacency") ?? book.options.adjacency[0], places(book, query));
+    return Setting.at(book, adjacencyOf(book, query), places(book, query));
   }
 
   static async at(book, adjacency, at) {
@@ -196,19 +206,24 @@ class Setting {
     const words = book.words[adjacency][size];
     const full = this.value("sample_rate") === 1;
     const training = Object.fromEntries(MECHANISM.map((name) => [name, this.value(name)]));
-    const told = { ...training, steps: this.shown("steps") };
     return {
       mechanism: { name: "DPSGD", ...training, sampling: "poisson" },
       adjacency,
       group_size: size,
       metrics: Object.fromEntries(Object.keys(book.metrics).map((name) => [name, this.told(name)])),
-      described: `${filled(words.described, told)}. ${NOTE}`,
+      described: `${this.described()}. ${NOTE}`,
       certified: words.certified,
       certified_in_full: words.in_full[full ? 1 : 0],
       command: command(book, route, query),
       chosen: found,
       charts: charts(this, query),
     };
+  }
+
+  /** What was run, in a line. */
+  described() {
+    const told = Object.fromEntries(MECHANISM.map((name) => [name, this.value(name)]));
+    return filled(this.book.words[this.adjacency][this.size].described, { ...told, steps: this.shown("steps") });
   }
 
   /** A metric with its words. */
@@ -234,11 +249,11 @@ class Setting {
 /** The riskiest position of the free slider at which the limit holds. */
 async function chosen(book, query) {
   const [target, text, free] = ["target", "value", "free"].map((name) => query.get(name));
-  const limit = numberOf(text);
+  const limit = numberOf(text, book.options.targets.find((one) => one.name === target).percent);
   if (Number.isNaN(limit)) throw new Refused(`${target} must be a number, but it is '${text}'.`);
   const { positions } = book.options.parameters[free];
   const at = { ...places(book, query, free), [free]: 0 };
-  const setting = await Setting.at(book, query.get("adjacency") ?? book.options.adjacency[0], at);
+  const setting = await Setting.at(book, adjacencyOf(book, query), at);
   const order = [...positions.keys()];
   if (!BELOW.includes(free)) order.reverse();
   const { rises } = book.metrics[target];
@@ -262,7 +277,8 @@ function command(book, name, query) {
   const given = book.names
     .filter((each) => query.has(each) && !(name === "choose" && each === query.get("free")))
     .map((each) => [each, query.get(each)]);
-  const words = [...goal, ...given].map(([each, text]) => `--${each.replaceAll("_", "-")} ${text}`);
+  const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
+  const words = [...goal, ...given].map(([each, text]) => `--${each.replaceAll("_", "-")} ${quoted(text)}`);
   return `dprime ${name} ${words.join(" ")}`;
 }
 
@@ -330,18 +346,18 @@ function charts(setting, query) {
 }
 
 /** A chart from the points of its series by name, and the values in its words. */
-function drawn({ name, title, text, x, y, series }, points, values, aloud) {
+function drawn({ name, title, text, of, x, y, series }, setting, points, values, aloud) {
   const rows = Object.entries(series).flatMap(([each, words]) =>
     points[each].map(([across, height, side = "above", low = null], index) => ({
       series: each,
       [x]: across,
       [y]: height,
       low,
-      words: words[index] ? filled(words[index], values) : null,
-      side,
+      ...(words[index] ? { words: filled(words[index], values), side } : {}),
     })),
   );
-  return { name, title: filled(title, values), text: [filled(text, values), ...aloud].join(" "), rows };
+  const told = [setting.described(), of].filter(Boolean).map((each) => filled(each, values)).join(" · ");
+  return { name, title: filled(title, values), text: [filled(text, values), ...aloud].join(" "), of: told, rows };
 }
 
 /** Points of a series in words. */
@@ -381,7 +397,7 @@ function tradeOff(setting, name) {
     "certified limit": line,
     guessing: [[start, start], [end, end]],
   };
-  return drawn(drawing, points, values, [spoken("certified limit", "at most", aloud)]);
+  return drawn(drawing, setting, points, values, [spoken("certified limit", "at most", aloud)]);
 }
 
 /**
@@ -440,7 +456,7 @@ function risk(setting, over) {
   const aloud = some(line).map(([x, y]) => [x.toLocaleString("en", { maximumSignificantDigits: 4 }), share(y)]);
   const points = { "this setting": [[own, most, side]], certified: line, guide: [[own, null]] };
   const drawing = book.charts[`risk-${over.replaceAll("_", "-")}`];
-  return drawn(drawing, points, values, [spoken("certified", "at most", aloud)]);
+  return drawn(drawing, setting, points, values, [spoken("certified", "at most", aloud)]);
 }
 
 function precision(setting) {
@@ -465,7 +481,7 @@ function precision(setting) {
   };
   const told = (line) => some(line).map(([x, y]) => [share(x), share(y)]);
   const aloud = [spoken("certified", "at most", told(certified)), spoken("ε and δ alone", "at most", told(alone))];
-  return drawn(setting.book.charts.precision, points, values, aloud);
+  return drawn(setting.book.charts.precision, setting, points, values, aloud);
 }
 
 /** FPR(t) / t at least, as (ε, δ) alone has it, for those who find one member in a hundred. */
