@@ -23,11 +23,12 @@ from dprime.audit.record import Measured
 from dprime.audit.verdict import Verdict, judge
 from dprime.audit.words import OF_NOISE
 from dprime.curve import TradeOffMetrics
-from dprime.metrics import Reading, risk_profile
+from dprime.metrics import Reading, profile, risk_profile
 from dprime.plain import to_json
 from dprime.runs.arrays import Arrays
 from dprime.runs.run import Run
 from dprime.runs.states import incident_summary
+from dprime.shapes import Polygon
 from dprime.train.settings import NOT_DP
 
 Floats = NDArray[np.float64]
@@ -58,7 +59,10 @@ def conclude(
     caveats = [*_not_certified(config, proved), *_wrong_way(*scores)]
     label = NOT_DP if training is not None and training.sensitivity == "local" else None
     at = [verdict.metric.conditions["fpr"]] if verdict.metric.name == "tpr" else []
-    profile = {answer.name: answer.as_json() for answer in risk_profile(config.curve)}
+    at += _corners(bounds)
+    profile = {
+        answer.name: answer.as_json() for answer in risk_profile(config.curve, _profile(config))
+    }
     diverged = int(arrays["diverged"].sum())
     sizes = dict(zip(("in", "out"), map(len, scores), strict=True))
     result = {
@@ -127,13 +131,14 @@ def _bounds(config: AuditConfig, inside: Floats, outside: Floats) -> list[LowerB
 
 
 def _rows(config: AuditConfig, verdict: Verdict, bounds: Sequence[LowerBound]) -> list[Measured]:
-    band = next(bound for bound in bounds if bound.method == "band")
     decided = verdict.metric
     rows = [Measured.of(decided, verdict.reached, verdict.allowed)]
     for name in SHOWN:
         metric = Reading(name, {"delta": config.delta} if name == "epsilon" else {})
         if metric != decided and (name != decided.name or config.criterion == "curve"):
-            rows.append(Measured.of(metric, band.value(metric), metric.value(config.curve)))
+            rows.append(
+                Measured.of(metric, _band(bounds).value(metric), metric.value(config.curve))
+            )
     return rows
 
 
@@ -193,6 +198,26 @@ def _attacked(target: AttackTarget, attacker: Adversary) -> dict[str, Any]:
         "training": training and {name: getattr(training, name) for name in KEPT},
         "trainer": target.trainer.describe(),
     }
+
+
+def _profile(config: AuditConfig) -> list[Reading]:
+    """What is kept of the claim, each at the conditions that the audit has of its own."""
+    own = [] if config.criterion == "curve" else [config.criterion]
+    own += [Reading("epsilon", {"delta": config.delta})] if config.delta else []
+    asked = {reading.name: reading for reading in reversed(own)}
+    return [asked.get(reading.name, reading) for reading in profile()]
+
+
+def _corners(bounds: Sequence[LowerBound]) -> list[float]:
+    """Where the band has its corners: with these the kept points are the whole of it."""
+    curve = _band(bounds).curve
+    assert curve is not None
+    assert isinstance(curve.shape, Polygon)
+    return [fpr for fpr in curve.shape.vertices()[0].tolist() if 0.0 < fpr < 1.0]
+
+
+def _band(bounds: Sequence[LowerBound]) -> LowerBound:
+    return next(bound for bound in bounds if bound.method == "band")
 
 
 def _points(curve: TradeOffMetrics, also: Sequence[float]) -> dict[str, Floats]:

@@ -31,7 +31,7 @@ FOLDER = Path("runs")
 """Where runs are kept unless another place is given."""
 
 FAILED = 1
-"""Exit code where a claim is refuted, or a check finds a mistake."""
+"""Exit code where a claim or a limit is not kept, or a check finds a mistake."""
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
