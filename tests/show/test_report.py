@@ -15,6 +15,8 @@ import pytest
 
 from audited import EVIL, SIX, run
 from dprime.audit import blind_spots, record_of
+from dprime.audit.limits import risks
+from dprime.metrics import Reading
 from dprime.runs.run import Run
 from dprime.show import card, charts_of, numbers, report_html, words
 from dprime.show.compared import compared
@@ -273,9 +275,14 @@ def test_the_verdict_is_at_the_top(name):
     for part in (facts.claim.described, facts.about):
         assert " ".join(part.split()) in rest
     assert f"Verdict: {facts.verdict.outcome}" in first
-    for risk in card(facts, ABOUT)["deployment"]["risks"]:
-        told_too = risk["measured"] or facts.understated or not words.unreliable(facts)
-        assert (" ".join(risk["sentence"].split()) in first) == told_too
+    for risk in risks(facts, ABOUT.limits):
+        assert f"{numbers.title(risk.numbers)} {numbers.explained(facts, risk)}" in first
+        claimed = Reading(risk.numbers.name, risk.numbers.conditions).of(facts.claim.curve).sentence
+        assert (claimed in first) == (risk.numbers.name == "bayes_security" and not void(facts))
+
+
+def void(facts):
+    return bool(words.unreliable(facts))
 
 
 SAYS = {

@@ -58,8 +58,9 @@ def conclude(
     proved = certified_epsilon(private, target.adjacency, delta)
     caveats = [*_not_certified(config, proved), *_wrong_way(*scores)]
     label = NOT_DP if training is not None and training.sensitivity == "local" else None
+    band = next(bound for bound in bounds if bound.method == "band")
     at = [verdict.metric.conditions["fpr"]] if verdict.metric.name == "tpr" else []
-    at += _corners(bounds)
+    at += _corners(band)
     profile = {
         answer.name: answer.as_json() for answer in risk_profile(config.curve, _profile(config))
     }
@@ -69,7 +70,7 @@ def conclude(
         "verdict": verdict,
         "sentence": _sentence(verdict, run, diverged, caveats, label),
         "caveats": caveats,
-        "rows": _rows(config, verdict, bounds),
+        "rows": _rows(config, verdict, band),
         "bounds": [dataclasses.replace(bound, curve=None) for bound in bounds],
         "claim": {**_points(config.curve, at), "metrics": profile},
         "proved": proved,
@@ -130,15 +131,13 @@ def _bounds(config: AuditConfig, inside: Floats, outside: Floats) -> list[LowerB
     return [first, *(bound_of(config, counted, method=name) for name in others)]
 
 
-def _rows(config: AuditConfig, verdict: Verdict, bounds: Sequence[LowerBound]) -> list[Measured]:
+def _rows(config: AuditConfig, verdict: Verdict, band: LowerBound) -> list[Measured]:
     decided = verdict.metric
     rows = [Measured.of(decided, verdict.reached, verdict.allowed)]
     for name in SHOWN:
         metric = Reading(name, {"delta": config.delta} if name == "epsilon" else {})
         if metric != decided and (name != decided.name or config.criterion == "curve"):
-            rows.append(
-                Measured.of(metric, _band(bounds).value(metric), metric.value(config.curve))
-            )
+            rows.append(Measured.of(metric, band.value(metric), metric.value(config.curve)))
     return rows
 
 
@@ -202,22 +201,17 @@ def _attacked(target: AttackTarget, attacker: Adversary) -> dict[str, Any]:
 
 def _profile(config: AuditConfig) -> list[Reading]:
     """What is kept of the claim, each at the conditions that the audit has of its own."""
-    own = [] if config.criterion == "curve" else [config.criterion]
-    own += [Reading("epsilon", {"delta": config.delta})] if config.delta else []
-    asked = {reading.name: reading for reading in reversed(own)}
+    asked = {"epsilon": Reading("epsilon", {"delta": config.delta})} if config.delta else {}
+    if config.criterion != "curve":
+        asked[config.criterion.name] = config.criterion
     return [asked.get(reading.name, reading) for reading in profile()]
 
 
-def _corners(bounds: Sequence[LowerBound]) -> list[float]:
+def _corners(band: LowerBound) -> list[float]:
     """Where the band has its corners: with these the kept points are the whole of it."""
-    curve = _band(bounds).curve
-    assert curve is not None
-    assert isinstance(curve.shape, Polygon)
-    return [fpr for fpr in curve.shape.vertices()[0].tolist() if 0.0 < fpr < 1.0]
-
-
-def _band(bounds: Sequence[LowerBound]) -> LowerBound:
-    return next(bound for bound in bounds if bound.method == "band")
+    assert band.curve is not None
+    assert isinstance(band.curve.shape, Polygon)
+    return [fpr for fpr in band.curve.shape.vertices()[0].tolist() if 0.0 < fpr < 1.0]
 
 
 def _points(curve: TradeOffMetrics, also: Sequence[float]) -> dict[str, Floats]:

@@ -85,9 +85,11 @@ def risk(record: AuditRecord, found: JudgedMetric) -> str:
     return Reading(numbers.name, numbers.conditions).sentence(most)
 
 
-def unmeasured(found: JudgedMetric) -> str:
-    """Why nothing bounds a risk from below."""
-    return say("unmeasured.belief" if found.numbers.name == "belief" else "unmeasured.not_counted")
+def explained(record: AuditRecord, found: JudgedMetric) -> str:
+    """What a risk is, beside its numbers; where the claim is void, without a number of it."""
+    if METRICS[found.numbers.name].observation is not None:
+        return picture_title(found.numbers)
+    return "" if limited_by(record) == "void" else risk(record, found)
 
 
 def plainly(found: Measured, by: str = "claimed") -> str:
@@ -122,17 +124,8 @@ def _observation(found: Measured) -> Observation:
     return Reading(found.name, found.conditions).observation
 
 
-def kept_if(record: AuditRecord) -> str:
-    """What a limit that is kept rests on."""
-    return say(f"kept_if.{limited_by(record)}")
-
-
-def at_most(record: AuditRecord) -> str:
-    """Where the numbers that limit an attacker come from."""
-    void = record.label is not None or (record.refuted and not record.understated)
-    return say("at_most.unreliable" if void else f"at_most.{limited_by(record)}")
-
-
 def limited_by(record: AuditRecord) -> str:
-    """Whether the claim limits an attacker, or what is certified because it is more."""
-    return "certified" if record.understated else "claimed"
+    """What the numbers are that limit an attacker: certified, claimed, or claimed in vain."""
+    if record.understated:
+        return "certified"
+    return "claimed" if record.label is None and not record.refuted else "void"

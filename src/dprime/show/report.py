@@ -97,7 +97,7 @@ def _context(record: AuditRecord, shown: Mapping[str, Any], about: Deployment) -
         "judged": risks(record, about.limits),
         "repeat": repeat,
         "fields": {name: option.help for name, option in FIELDS.items()},
-        "kept_if": numbers.kept_if(record),
+        "limited_by": numbers.limited_by(record),
         "void": record.refuted or record.crosses or record.understated,
         "footer": _in_style(f"{record.name}, {record.changed:%Y-%m-%d}: {record.verdict.outcome}"),
         "authorities": AUTHORITIES,

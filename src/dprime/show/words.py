@@ -19,8 +19,9 @@ from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from dprime.metrics import Reading
 from dprime.runs.states import incident_summary
-from dprime.show.numbers import both, ends, kept_if, plainly, title
+from dprime.show.numbers import both, ends, limited_by, plainly, title
 from dprime.show.sentences import SENTENCES, say
+from dprime.show.wording import listed
 from dprime.text import Ceiling, given, one_in, percent_up, round_up
 
 PEOPLE = 1000
@@ -200,14 +201,14 @@ def not_said(record: AuditRecord) -> list[str]:
 def answer(record: AuditRecord, found: Sequence[JudgedMetric]) -> str:
     """Whether what those who decide accept is kept, or what they have to state first."""
     void = record.refuted or record.label is not None
-    why = "void" if void else "above" if record.crosses else "more"
-    told = {"share": _share(record), "why": say(f"acceptable.open_{why}"), "what": kept_if(record)}
+    why = say(f"acceptable.open_{'void' if void else 'above' if record.crosses else 'more'}")
+    told = {"share": _share(record), "why": why, "what": say(f"kept_if.{limited_by(record)}")}
     parts = []
     for outcome in ("exceeded", "open", "kept"):
         titles = [title(each.numbers) for each in found if each.outcome == outcome]
         if titles:
             parts.append(say(f"acceptable.{outcome}", listed="; ".join(titles), **told))
-    first = [say("unreliable.understated")] if record.understated else []
+    first = [say("unreliable.understated")] if record.understated and not record.refuted else []
     return " ".join([*first, *(parts or [say("acceptable.none")])])
 
 
@@ -312,7 +313,7 @@ def hipaa(record: AuditRecord) -> list[str]:
 def not_tested(record: AuditRecord) -> list[str]:
     """What the audit leaves open."""
     names, trials = _adversaries(record), record.trials
-    found = [say("not_tested.attackers", listed=_listed(names))]
+    found = [say("not_tested.attackers", listed=listed(names))]
     if record.adversary in MADE_DATA:
         found.append(say("not_tested.made_data"))
     if all(run.attacked["sees"] == "model" for run in (record, *record.other_runs)):
@@ -331,10 +332,6 @@ def _adversaries(record: AuditRecord) -> list[str]:
     """The attackers that were tried."""
     others = (other.adversary for other in record.other_runs)
     return list(dict.fromkeys([record.adversary, *others]))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _replaced(record: AuditRecord) -> bool:
