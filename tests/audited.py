@@ -43,10 +43,12 @@ NAMED = {
     "gradient": short(adversary="gradient"),
     "api": short(adversary="api-access"),
     "broken": short(claim={"noise_multiplier": 4.0}, training=WEAK, trials=60),
+    "understated": short(claim={"epsilon": 2.0}, training={**SHORT, "noise_multiplier": 1.8}),
+    "no-noise": short(**MODELS, training={**SHORT, "noise_multiplier": 0.0}),
     "curve": short(metric="curve", method="band"),
     "success": short(metric="success"),
     "replace": short(
-        claim={"epsilon": 2.0, "delta": 1e-6},
+        claim={"epsilon": 3.0, "delta": 1e-6},
         training=MIXED,
         adjacency="replace",
         metric="tpr",

@@ -90,6 +90,26 @@ def test_those_who_decide_and_what_they_accept(report, here):
     assert shown["answer"] in page
 
 
+BREACHES = {
+    "stands.run": 0,
+    "stands.run --advantage 0.5": 0,
+    "stands.run --advantage 0.3": 1,  # the claim allows more
+    "stands.run --advantage 0.1": 1,  # the attacker reached more
+    "broken.run": 1,
+    "understated.run": 1,
+}
+
+
+@pytest.mark.parametrize("given", BREACHES)
+def test_a_claim_or_a_limit_that_is_not_kept_ends_with_exit_code_1(report, here, given):
+    name = given.partition(" ")[0]
+    shutil.copy(run(name.removesuffix(".run")), here / name)
+    for also in ([], ["--json"]):
+        code, _, err = report(*given.split(), *also)
+        assert (code, err) == (BREACHES[given], "")
+    assert names(here) == {name.replace(".run", ".html")}
+
+
 def test_a_card_in_markdown(report, here):
     for said in ("Written", "Written over"):
         code, out, _ = report("stands.run", "--card", "MODEL.md", "--out", "[red]x[/b].html")

@@ -4,6 +4,7 @@ import html
 import io
 import json
 import math
+import re
 import subprocess
 from importlib.resources import files
 from pathlib import Path
@@ -23,7 +24,8 @@ from dprime.consequences import consequences
 from dprime.mechanisms import ADJACENCIES
 from dprime.metrics import risk_profile
 from dprime.monitor import Ledger, StepRecord, summary
-from dprime.show import card, card_markdown, report_html
+from dprime.show import card, card_markdown, model_card, registry_entry, report_html
+from dprime.show.sentences import say
 from dprime.solve import solve
 from dprime.web.service import ExplorerService
 from test_mechanisms import EVERY
@@ -67,8 +69,11 @@ RUNS = {"replace": ["replace"], "zero-out": ["stands"], "add-remove": []}
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_every_place_prints_the_same_sentence(adjacency):
     places = [place(adjacency) for place in (terminal, monitored, page)]
-    for shown in (*places, *(each for name in RUNS[adjacency] for each in shown_of(name))):
+    for shown in places:
         assert text.certified(adjacency) in shown
+    in_itself = text.certified(adjacency, where=say("certified.where"))
+    for shown in (each for name in RUNS[adjacency] for each in shown_of(name)):
+        assert in_itself in shown
     public = text.PUBLIC if adjacency == "add-remove" else text.PUBLIC_SIZE
     told = text.certified_in_full(TRAINING.to_dict(), adjacency)
     assert told in page(adjacency)
@@ -83,6 +88,21 @@ def test_the_places_with_room_name_every_condition():
     for shown in (page("replace"), *shown_of("sampled-di")):
         for condition in (text.CLIPPED, text.BATCHES["poisson"], text.SECRET, text.ALONE):
             assert condition in shown
+
+
+def test_no_file_that_is_forwarded_points_into_the_documents():
+    record, mechanism = record_of(run("stands")), TRAINING
+    others = [
+        export(each) for export in (model_card, registry_entry) for each in (record, mechanism)
+    ]
+    for shown in (
+        *shown_of("stands"),
+        *others,
+        monitored("zero-out"),
+        page("replace"),
+        text.UNSEEN,
+    ):
+        assert not re.search(r"docs/|\.md\b", shown)
 
 
 def test_a_refuted_claim_promises_nothing():
@@ -125,9 +145,11 @@ def test_the_sentence_has_no_second_copy():
 
 
 def test_the_explanation_is_where_the_pointer_leads():
-    place, _, anchor = text.POINTER.partition("#")
-    told = words(ROOT / place)
-    assert f"{{#{anchor}}}" in told
+    assert "“What the numbers mean”" in text.POINTER
+    told = words(ROOT / "docs" / "meaning.md")
+    assert told.startswith("# What the numbers mean")
+    assert "## What a certificate of the monitor rests on" in words(ROOT / "docs" / "monitor.md")
+    assert "“What a certificate of the monitor rests on”" in text.UNSEEN
     kinds = [each for kind in text.KINDS.values() for each in kind]
     for sentence in (text.PROMISE, text.PUBLIC_SIZE, text.POOL, *text.BATCHES.values(), *kinds):
         assert sentence in told

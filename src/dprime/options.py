@@ -172,6 +172,8 @@ PURPOSE = Option("purpose", "What the model is for", TEXT)
 DATA_SUBJECTS = Option("data_subjects", "Whose data it was trained on", TEXT)
 PERSONAL_DATA = Option("personal_data", "Which data of theirs", TEXT)
 RECIPIENTS = Option("recipients", "Who gets the model, or may ask it", TEXT)
+CONFIRMED_BY = Option("confirmed_by", "Who confirms the model was trained as tested", TEXT)
+ACCURACY = Option("accuracy", "How accurate the model is, with the noise and without", TEXT)
 
 # Where, and what is written -----------------------------------------------------------------------
 

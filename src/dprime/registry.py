@@ -28,12 +28,15 @@ class Guessing:
 
 @dataclass(frozen=True)
 class Observation:
-    """How an audit speaks of a metric that it bounds from below."""
+    """How an audit speaks of a metric that it bounds from below.
+
+    `{who}` reaches `{least}` ("at least") `{reached}`; `{by}` is what limits the attacker.
+    """
 
     phrase: str  # the metric with an article
-    reached: str  # what was observed, for laymen; `{reached}` is the bound
+    reached: str  # what was observed, for laymen
     picture: str  # what a picture of it and of the claim shows
-    allowed: str = "the claim allows {allowed:%}"
+    allowed: str = "{by} allows {allowed:%}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +123,10 @@ _ENTRIES = (
         example=0.1,
         observation=Observation(
             "an advantage",
-            "This attacker says “member” at least {reached:points} percentage points more "
-            "often of members than of others",
+            "{who} says “member” {least}{reached:points} percentage points more often of members "
+            "than of others",
             "How much more often the attacker says “member” of members than of others",
-            "the claim allows {allowed:points}",
+            "{by} allows {allowed:points}",
         ),
     ),
     Metric(
@@ -143,8 +146,7 @@ _ENTRIES = (
         example=0.03,
         observation=Observation(
             "a TPR at FPR {fpr}",
-            "Wrongly accusing {fpr:%} of outsiders, this attacker finds at least {reached:%} "
-            "of the members",
+            "{who}, wrongly accusing {fpr:%} of outsiders, finds {least}{reached:%} of the members",
             "Members found, while {fpr:%} of outsiders are wrongly accused",
         ),
     ),
@@ -159,9 +161,8 @@ _ENTRIES = (
         example=0.9,
         observation=Observation(
             "a precision at prior {prior} and TPR {min_tpr}",
-            "Where {prior:%} of the candidates are members and {min_tpr:%} of the members are "
-            "found, this attacker's “member” answers are right in at least {reached:%} of the "
-            "cases",
+            "{who}, where {prior:%} of the candidates are members and {min_tpr:%} of the members "
+            "are found, is right in {least}{reached:%} of the “member” answers",
             "“Member” answers that are right, where {prior:%} of the candidates are members",
         ),
     ),
@@ -178,8 +179,8 @@ _ENTRIES = (
         example=0.55,
         observation=Observation(
             "a success at prior {prior}",
-            "Where {prior:%} are members, this attacker's answers, member or not, are right "
-            "in at least {reached:%} of the cases",
+            "{who}, where {prior:%} of the candidates are members, is right in "
+            "{least}{reached:%} of the answers",
             "Answers that are right, where {prior:%} of the candidates are members",
         ),
     ),
@@ -207,10 +208,10 @@ _ENTRIES = (
         share=False,
         observation=Observation(
             "an ε at δ = {delta}",
-            "ε is the measure in which the claim is proved; 0 is perfect, and each further "
-            "unit lets what is seen speak 2.7 times as strongly. Here it is at least {reached}",
+            "{who} shows an ε (0 is perfect, and each further unit lets what is seen speak 2.7 "
+            "times as strongly) of {least}{reached}",
             "ε, the measure of the proof; 0 is blind guessing",
-            "the claim says {allowed}",
+            "{by} allows {allowed}",
         ),
     ),
     Metric(
@@ -230,10 +231,10 @@ _ENTRIES = (
         share=False,
         observation=Observation(
             "a d′",
-            "With and without the record are as easy to tell apart as two bell curves whose "
-            "centres are at least {reached} standard deviations apart",
+            "{who} tells trainings with the record from those without as well as two bell curves "
+            "are told apart whose centres lie {least}{reached} standard deviations apart",
             "How far apart the two worlds are, in standard deviations",
-            "the claim says at most {allowed}",
+            "{by} allows {allowed}",
         ),
     ),
     Metric(

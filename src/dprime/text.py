@@ -10,7 +10,7 @@ from typing import Any
 PROMISE = (
     "no attacker does better on average over trainings, whatever they know of the other records"
 )
-POINTER = "docs/meaning.md#certified"
+POINTER = "the documentation lists them in “What the numbers mean”"
 ESTIMATE = "An estimate: the truth can be worse."
 CLIPPED = (
     "each record's gradient is clipped on its own and depends on no other record (no padding to "
@@ -61,7 +61,8 @@ UNSEEN = (
     "momentum does not start from the data; that nothing was computed from these data before "
     "(scaling, class weights, a clipping norm, first weights); that no training metric is "
     "published; that the seed is secret (a number in the script, or the 42 of transformers' "
-    "Trainer, is not). More: docs/monitor.md#what-a-certificate-of-the-monitor-rests-on"
+    "Trainer, is not). More: “What a certificate of the monitor rests on” in the "
+    "documentation"
 )
 
 GRID = (
@@ -104,9 +105,9 @@ STATED_ONLY = (
 )
 
 
-def certified(adjacency: str | None = None, group_size: int = 1) -> str:
+def certified(adjacency: str | None = None, group_size: int = 1, where: str = POINTER) -> str:
     """What "certified" means, in one line; no adjacency where only a curve is known."""
-    return f"{_certified_for(adjacency, group_size)}: {PROMISE}, if the conditions hold: {POINTER}"
+    return f"{_certified_for(adjacency, group_size)}: {PROMISE}, if the conditions hold ({where})"
 
 
 def certified_in_full(

@@ -1,12 +1,17 @@
 """Limits of those who decide, beside what a claim allows and what was reached."""
 
 import dataclasses
+import math
 
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 from audited import run
-from dprime.audit import record_of
+from dprime.audit import lower_bound, record_of
 from dprime.audit.limits import LIMITS, limits_of, risks
+from dprime.curve import TradeOff
+from dprime.mechanisms import DPSGD
 from dprime.metrics import TARGETS, Reading
 from refusals import refuses
 
@@ -66,11 +71,43 @@ def test_nothing_is_kept_by_a_claim_that_does_not_hold():
 
 def test_nothing_is_kept_by_a_claim_of_less_than_is_certified():
     facts = record_of(run("stands"))
-    epsilon = facts.claim.curve.epsilon(facts.config.delta)
-    limits = limits_of({"advantage": 0.999})
-    for proved, said in ((epsilon, "kept"), (1.01 * epsilon, "open"), (None, "kept")):
-        other = dataclasses.replace(facts, proved=proved)
+    for less, said in ((1.0, "kept"), (0.99, "open")):
+        recipe = facts.attacked["training"]
+        recipe = {**recipe, "noise_multiplier": less * recipe["noise_multiplier"]}
+        other = dataclasses.replace(facts, attacked={**facts.attacked, "training": recipe})
+        limits = limits_of({"advantage": facts.claim.metrics["advantage"]["value"]})
         assert [each.outcome for each in risks(other, limits) if each.outcome] == [said]
+        assert other.understated == (said == "open")
+
+
+EVERY = {**dict.fromkeys(LIMITED, 0.95), "epsilon": 50.0, "fpr": 0.003, "prior": 0.2, "delta": 1e-4}
+EVERY |= {"bayes_security": 0.2, "exceeded": 1e-4}
+
+
+@pytest.mark.parametrize("name", ["understated", "no-noise", "broken"])
+def test_no_ceiling_is_below_what_is_certified_for_the_tested_settings(name):
+    facts = record_of(run(name))
+    assert facts.understated
+    recipe = facts.attacked["training"]
+    noise, sure = recipe["noise_multiplier"], TradeOff.from_lines([(0.0, 1.0)])
+    certified = DPSGD(noise, 1.0, 2).curve("zero-out") if noise else sure
+    for risk in (*found(name).values(), *found(name, **EVERY).values()):
+        numbers = risk.numbers
+        reading = Reading(numbers.name, numbers.conditions)
+        shown = math.inf if numbers.allowed is None else numbers.allowed
+        assert shown == pytest.approx(reading.value(certified), rel=1e-6)
+        below = shown < reading.value(facts.claim.curve)
+        assert below == (numbers.name == "bayes_security") or name == "understated"
+        if risk.acceptable is not None and risk.outcome != "exceeded":
+            kept = limits_of({numbers.name: risk.acceptable})[0].keeps(shown)
+            assert (risk.outcome == "kept") == (kept and not facts.refuted)
+
+
+def test_settings_that_are_not_known_certify_nothing_beside_the_claim():
+    for name in ("own", "local"):
+        facts = record_of(run(name))
+        assert (facts.certified, facts.understated) == (None, False)
+        assert facts.ceiling is facts.claim.curve
 
 
 def test_what_a_claim_does_not_allow_may_be_exceeded_all_the_same():
@@ -85,12 +122,43 @@ def test_a_bound_that_does_not_count_exceeds_nothing():
     assert (risk.measured, risk.numbers.reached, risk.outcome) == (False, None, "open")
 
 
-def test_other_conditions_are_read_off_the_claimed_curve():
-    risk = found("stands", tpr=0.5, fpr=0.2)["TPR at FPR 0.2"]
-    curve = record_of(run("stands")).claim.curve
-    assert (risk.measured, risk.numbers.reached) == (False, None)
-    assert risk.numbers.allowed == Reading("tpr", {"fpr": 0.2}).value(curve)
-    assert "TPR at FPR 0.01" not in found("stands", tpr=0.5, fpr=0.2)
+@pytest.mark.parametrize("name", ["stands", "assumed", "bayesian", "failed"])
+def test_other_conditions_are_read_off_the_claimed_curve_and_the_band(name):
+    facts, told = record_of(run(name)), found(name, **EVERY)
+    scores = (facts.played.in_scores, facts.played.out_scores)
+    lost = [np.full(facts.config.trials - len(each), np.inf) for each in scores]
+    band = lower_bound(np.append(scores[0], -lost[0]), np.append(scores[1], lost[1])).curve
+    assert "TPR at FPR 0.01" not in told
+    for risk in told.values():
+        if risk.acceptable is None or not risk.measured:
+            continue
+        reading = Reading(risk.numbers.name, risk.numbers.conditions)
+        assert risk.numbers.reached == pytest.approx(reading.value(band), rel=1e-9)
+        assert risk.numbers.allowed == pytest.approx(reading.value(facts.claim.curve), rel=1e-9)
+    unmeasured = {each.numbers.name for each in told.values() if not each.measured}
+    assert unmeasured == {"belief"} | ({"advantage"} if name == "assumed" else set())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("d_prime", [0.7, 2.0])
+def test_a_reading_that_is_chosen_after_the_trials_keeps_the_confidence(d_prime):
+    """Of many readings the one that lies highest above the truth is looked at in every audit."""
+    facts, rng, wrong, audits = record_of(run("stands")), np.random.default_rng(8), 0, 600
+    truth = TradeOff.gaussian(d_prime)
+    readings = [
+        *(Reading("tpr", {"fpr": fpr}) for fpr in np.geomspace(1e-4, 0.9, 25).tolist()),
+        *(Reading("success", {"prior": prior}) for prior in (0.05, 0.2, 0.35, 0.5, 0.65, 0.8)),
+        *(Reading("precision", {"prior": 0.1, "min_tpr": least}) for least in (0.01, 0.1, 0.5)),
+        *(Reading("epsilon", {"delta": delta}) for delta in (1e-6, 1e-3, 0.1)),
+    ]
+    true = [reading.value(truth) for reading in readings]
+    for _ in range(audits):
+        curve = lower_bound(rng.normal(d_prime, 1.0, 150), rng.normal(size=150)).curve
+        kept = dict(zip(("fpr", "tpr"), map(tuple, curve.points()), strict=True))
+        other = dataclasses.replace(facts, lower={"band": (kept["fpr"], kept["tpr"])})
+        pairs = zip(readings, true, strict=True)
+        wrong += any(reading.value(other.band) > value for reading, value in pairs)
+    assert wrong <= binom.ppf(0.999, audits, 0.05)
 
 
 def test_a_kept_number_is_not_computed_again():
@@ -102,7 +170,9 @@ def test_a_kept_number_is_not_computed_again():
 
 
 def test_no_limit_is_above_every_number():
-    risk = found("no-limit", epsilon=100.0)["ε at δ 1e-05"]
+    facts = record_of(run("no-limit"))
+    unknown = dataclasses.replace(facts, attacked={**facts.attacked, "training": None})
+    (risk,) = [each for each in risks(unknown, limits_of({"epsilon": 100.0})) if each.outcome]
     assert (risk.numbers.allowed, risk.outcome) == (None, "open")
 
 

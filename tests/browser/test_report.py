@@ -4,9 +4,11 @@ import html.parser
 import re
 import subprocess
 import sys
+import unicodedata
 import urllib.request
 from unittest.mock import patch
 
+import html5lib
 import pytest
 
 from audited import run
@@ -83,16 +85,59 @@ def test_its_numbers_are_the_stores(report, folder):
     assert float(numbers["verdict.metric.allowed"]) == answer["verdict"]["allowed"]
 
 
-def test_the_same_page_as_pdf(folder, tmp_path):
-    place = tmp_path / "report.pdf"
-    command = [sys.executable, "-m", "dprime", "report", folder / "finished.run", "--pdf", place]
-    out = ["--out", tmp_path / "report.html"]
-    subprocess.run([*command, *out], check=True, capture_output=True, timeout=300)
-    data = place.read_bytes()
-    assert data.startswith(b"%PDF-")
-    assert len(data) > 50_000
-    for heading in ("Decision", "Appendix for experts", "What was assumed"):
-        assert f"/Title ({heading})".encode() in data, "a bookmark"
+@pytest.fixture(scope="module")
+def printed(folder, pypdf, tmp_path_factory):
+    """The report of a run as HTML, and as the pages of a PDF."""
+    place = tmp_path_factory.mktemp("pdf")
+    command = [sys.executable, "-m", "dprime", "report", folder / "finished.run"]
+    files = ["--pdf", place / "report.pdf", "--out", place / "report.html"]
+    subprocess.run([*command, *files], check=True, capture_output=True, timeout=300)
+    return (place / "report.html").read_text(encoding="utf-8"), pypdf.PdfReader(files[1])
+
+
+def test_every_page_of_the_pdf_has_its_number_and_the_verdict(printed, folder):
+    _, pdf = printed
+    record = record_of(folder / "finished.run")
+    footer = f"{record.name}, {record.changed:%Y-%m-%d}: {record.verdict.outcome}"
+    assert len(pdf.pages) > 5
+    for number, page in enumerate(pdf.pages, 1):
+        told = squeezed(page.extract_text())
+        assert f"{number}/{len(pdf.pages)}" in told
+        assert squeezed(footer) in told
+
+
+def test_every_heading_is_a_bookmark_of_its_page(printed):
+    text, pdf = printed
+
+    def marks(outline):
+        for each in outline:
+            yield from marks(each) if isinstance(each, list) else [each]
+
+    found = [(each.title, pdf.get_destination_page_number(each)) for each in marks(pdf.outline)]
+    body = html5lib.parse(text, namespaceHTMLElements=False)
+    headings = (each for each in body.iter() if each.tag in ("h1", "h2", "h3", "h4"))
+    shown = [" ".join("".join(each.itertext()).split()) for each in headings]
+    assert [" ".join(title.split()) for title, _ in found] == shown
+    for title, number in found:
+        assert squeezed(title) in squeezed(pdf.pages[number].extract_text())
+
+
+def squeezed(text):
+    return "".join(unicodedata.normalize("NFKC", text).split())  # a ligature is two letters
+
+
+def test_no_page_break_divides_a_table(printed):
+    """All cells of a table are on the page of its caption; those of charts are not printed."""
+    text, pdf = printed
+    pages = [squeezed(page.extract_text()) for page in pdf.pages]
+    body = html5lib.parse(text, namespaceHTMLElements=False)
+    folded = {id(each) for each in body.findall(".//section[@class='chart']//table")}
+    tables = [each for each in body.iter("table") if id(each) not in folded]
+    assert len(tables) >= 7
+    for table in tables:
+        cells = (each for each in table.iter() if each.tag in ("caption", "th", "td"))
+        parts = [squeezed("".join(cell.itertext())) for cell in cells]
+        assert any(all(part in page for part in parts) for page in pages), parts[0]
 
 
 FULL = {each.name: 0.95 for each in LIMITS if each.name in TARGETS} | {"epsilon": 3.0}
@@ -130,8 +175,11 @@ def printed_pages(browser):
     page.close()
 
 
+RUNS = ["stands", "broken", "understated", "few", "local", "failed", "objected-above"]
+
+
 @pytest.mark.parametrize("about", [Deployment(), Deployment.of(FULL)], ids=["blank", "full"])
-@pytest.mark.parametrize("name", ["stands", "broken", "few", "local", "failed", "objected-above"])
+@pytest.mark.parametrize("name", RUNS)
 def test_the_dossier_fits_on_two_pages(printed_pages, name, about):
     others = ("gradient", "api") if name == "stands" else ()
     record = compared(record_of(run(name)), [record_of(run(other)) for other in others])

@@ -11,7 +11,7 @@ import pytest
 from audited import EVIL, SIX, run
 from dprime.audit import record_of
 from dprime.runs.run import Run
-from dprime.show import SCHEMA, card, card_markdown, words
+from dprime.show import SCHEMA, card, card_markdown, numbers, words
 from dprime.text import round_down, round_up
 
 ROOT = Path(__file__).parents[2]
@@ -19,6 +19,7 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA, format_checker=jsonschema.Fo
 
 
 ADDED = {("claim", "certified"), ("deployment",)}
+ADDED |= {("deployment", name) for name in ("confirmed_by", "accuracy")}
 """Parts that cards of earlier releases do not have; those cards stay valid."""
 
 
@@ -126,8 +127,7 @@ def test_the_markdown_says_the_same(name):
     for sentence in parts:
         assert " ".join(sentence.split()) in plain
     for each in facts.metrics:
-        least, most = words.floor(each.reached), words.ceiling(each.allowed)
-        assert f"| {each.title} | {least} | {most} |" in text
+        assert f"| {numbers.title(each)} | {' | '.join(numbers.ends(each))} |" in text
     assert "seed 1" not in text
 
 
@@ -147,10 +147,10 @@ def test_a_name_cannot_become_a_program_in_markdown():
 
 def test_floors_and_ceilings_in_the_table():
     facts = record_of(run("stands"))
-    rows = re.findall(r"^\| (.+) \| (\S+) \| (\S+) \|$", card_markdown(facts), re.MULTILINE)
-    found = {title: (low, high) for title, low, high in rows}
+    rows = re.findall(r"^\| (.+) \| (\S+)( %)? \| (\S+)( %)? \|$", card_markdown(facts), re.M)
+    found = {title: (low, high, share) for title, low, share, high, _ in rows}
     for each in facts.metrics:
-        low, high = found[each.title]
-        assert float(low) <= each.reached
-        assert float(high) >= each.allowed
-        assert (low, high) == (round_down(each.reached), round_up(each.allowed))
+        low, high, share = found[numbers.title(each)]
+        assert bool(share) == each.share
+        scale = 100 if share else 1
+        assert (low, high) == (round_down(scale * each.reached), round_up(scale * each.allowed))

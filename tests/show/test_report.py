@@ -15,11 +15,13 @@ import pytest
 
 from audited import EVIL, SIX, run
 from dprime.audit import blind_spots, record_of
+from dprime.audit.limits import risks
+from dprime.metrics import Reading
 from dprime.runs.run import Run
-from dprime.show import card, charts_of, report_html, words
+from dprime.show import card, charts_of, numbers, report_html, words
 from dprime.show.compared import compared
 from dprime.show.deployment import FIELDS, Deployment
-from dprime.show.report import AUTHORITIES, WAYS, drawings_of
+from dprime.show.report import AUTHORITIES, WAYS, drawings_of, way
 from dprime.text import describe
 
 ROOT = Path(__file__).parents[2]
@@ -208,8 +210,8 @@ def test_every_number_is_the_cards(name):
 ENDS = ("reached", "allowed")
 
 
-FALLS = f"risks.{[each.reading.name for each in ABOUT.limits].index('bayes_security')}.allowed"
-"""Bayes security, which the claim allows to fall no lower."""
+FALLS = f"risks.{[each.reading.name for each in ABOUT.limits].index('bayes_security')}"
+"""Bayes security, which falls with the attacker's success: its floor is the claim's."""
 
 
 @pytest.mark.parametrize("name", SIX)
@@ -222,10 +224,13 @@ def test_printed_digits_are_on_the_safe_side(name):
         number = Decimal(text.replace("\N{NO-BREAK SPACE}%", "").replace(",", ""))
         number /= 100 if "%" in text else 1
         slack = Decimal("1e-12") * abs(Decimal(exact))
-        down = place.endswith(("reached", "equivalent", "bayes_security.value", FALLS))
+        down = place.endswith(("reached", "equivalent", "bayes_security.value"))
+        down ^= f"{FALLS}.reached" in place or f"{FALLS}.allowed" in place
         if down or re.fullmatch(r"methods\..*\.epsilon", place):
             assert number <= Decimal(exact) + slack, place
-        elif place.endswith(("allowed", "belief")) or place.startswith("claim."):
+        elif place.endswith(("allowed", "belief", f"{FALLS}.reached")) or place.startswith(
+            "claim."
+        ):
             assert number >= Decimal(exact) - slack, place
         digits = 1e-2 if place.endswith("equivalent") else 2e-3  # three of them, or four
         assert float(number) == pytest.approx(exact, rel=digits)
@@ -246,7 +251,10 @@ def test_tables_print_no_number_of_their_own(name):
 def test_every_way_of_printing_is_used_rightly():
     assert WAYS["floor"](0.12349) == "0.1234"
     assert WAYS["ceiling"](0.12341) == "0.1235"
-    assert WAYS["percent"](0.12341) == "12.35 %"
+    assert WAYS["floor-share"](0.12349) == "12.34 %"
+    assert WAYS["ceiling-share"](0.12341) == "12.35 %"
+    assert way("tpr", "floor") == way("curve", "floor") == "floor-share"
+    assert (way("epsilon", "floor"), way("bayes_security", "floor")) == ("floor", "ceiling")
     assert WAYS["members"](1.2399) == "1.23"
     assert WAYS["estimate"](None) == "any number"
 
@@ -265,17 +273,27 @@ def test_the_verdict_is_at_the_top(name):
         *words.notices(facts), *words.meaning(facts), *words.not_said(facts),
     ):  # fmt: skip
         assert " ".join(sentence.split()) in first
-    for part in (facts.sentence, facts.claim.described, facts.about):
+    for part in (facts.claim.described, facts.about):
         assert " ".join(part.split()) in rest
     assert f"Verdict: {facts.verdict.outcome}" in first
-    for risk in card(facts, ABOUT)["deployment"]["risks"]:
-        told_too = risk["measured"] or not words.unreliable(facts)
-        assert (" ".join(risk["sentence"].split()) in first) == told_too
+    for risk in risks(facts, ABOUT.limits):
+        assert f"{numbers.title(risk.numbers)} {numbers.explained(facts, risk)}" in first
+        claimed = Reading(risk.numbers.name, risk.numbers.conditions).of(facts.claim.curve).sentence
+        assert (claimed in first) == (risk.numbers.name == "bayes_security" and not void(facts))
+
+
+def void(facts):
+    return bool(words.unreliable(facts))
 
 
 SAYS = {
     "broken": [
         "What had been promised to one person", "none of its limits can be relied on",
+    ],
+    "understated": [
+        "The claim is not kept, as far as can be certified", "the certificate allows",
+        "What is certified for one person in the data", "Claimed, at most", "claimed limit",
+        "certified for the tested settings, which allow more than the claim",
     ],
     "objected-above": ["A bound that does not count", "What was to decide"],
     "stands": [
@@ -296,6 +314,7 @@ SAYS = {
 NEVER = {
     "broken": ["no attacker does better", "The training is ("],
     "objected-above": ["This attacker, at least"],
+    "understated": ["certified limit", "Certified for", "in the data, what an observer"],
     "local": ["The training is ("],
     "stands": ["clopper-pearson (named)", "the others served to choose the threshold"],
     "sampled-di": ["the local sensitivities predict"],
@@ -314,8 +333,19 @@ def test_fields_are_shown_or_left_to_be_filled_in():
     tree = html5lib.parse(page("stands"), namespaceHTMLElements=False)
     shown = {each.find("dt").text: each.find("dd") for each in tree.findall(".//dl/div")}
     assert shown[FIELDS["organisation"].help].text == ABOUT.organisation
-    blank = [option.help for option in FIELDS.values() if option.name != "organisation"]
+    blank = [each.help for each in FIELDS.values() if each.name not in ("organisation", "accuracy")]
+    assert FIELDS["confirmed_by"].help in blank
     assert all(shown[label].get("class") == "blank" for label in blank)
+
+
+def test_what_the_noise_costs_is_told_only_by_those_who_decide():
+    """No audit measures it."""
+    stands = record("stands")
+    with patch("dprime.show.report.inline_svg", drawn):
+        told = report_html(stands, about=Deployment(accuracy="91 %, and 94 % without the noise"))
+    assert "What the noise costs" not in page("stands")
+    assert "no part of this test: 91" in told
+    assert told.count("without the noise") == 1
 
 
 def test_the_footer_of_a_printed_page_cannot_leave_its_quotation_marks():
@@ -471,7 +501,7 @@ def test_the_deciding_number_is_the_same_in_table_sentence_and_chart():
     reading = by_name(charts_of(facts)[0])["this rate"]
     assert set(reading.x) == {facts.decided_at}
     assert reading.y == [facts.deciding.allowed, facts.deciding.reached]
-    assert f"at least {words.floor(facts.deciding.reached)}" in facts.sentence
+    assert f"at least {numbers.floor(facts.deciding.reached)}" in facts.sentence
 
 
 def test_runs_that_were_decided_at_other_points_have_the_same_claim():

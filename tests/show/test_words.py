@@ -12,9 +12,11 @@ from audited import SIX, run
 from dprime.attack import ADVERSARIES
 from dprime.audit import record_of
 from dprime.audit.record import Group, Measured
+from dprime.curve import TradeOff
+from dprime.guarantees import GDP
 from dprime.metrics import OBSERVED, Reading
 from dprime.runs.states import Event
-from dprime.show import words
+from dprime.show import numbers, words
 from dprime.show.compared import compared
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -88,7 +90,8 @@ def test_what_the_accountant_certifies_is_noticed_where_it_is_more_than_claimed(
 
 
 def test_a_claim_that_allows_everything_could_not_have_been_refuted():
-    facts = record_of(run("no-limit"))
+    told = record_of(run("no-limit"))
+    facts = dataclasses.replace(told, attacked={**told.attacked, "training": None})
     assert facts.vacuous
     assert "the claim allows everything" in words.headline(facts)
     assert "Nothing was decided" in words.how_sure(facts)
@@ -164,17 +167,18 @@ def test_chance_is_bounded_only_if_the_assumption_holds():
 @pytest.mark.parametrize("name", SIX)
 def test_the_meaning_is_on_the_safe_side(name):
     facts = record_of(run(name))
-    tpr, belief = facts.claim.metrics["tpr"], facts.claim.metrics["belief"]
+    tpr, belief = Reading("tpr"), Reading("belief")
     told = " ".join(words.meaning(facts))
     found = re.search(r"of at most ([\d,]+) in 1,000 people", told)
     most = int(found.group(1).replace(",", ""))
-    assert 1000 * tpr["value"] <= most < 1000 * tpr["value"] + 1
-    assert f"wrong about {1000 * tpr['fpr']:g} in 1,000" in told
-    if belief["value"] == 1:
+    least = 1000 * max(tpr.value(each) for each in (facts.claim.curve, facts.ceiling))
+    assert least <= most < least + 1
+    assert f"wrongly saying so of {1000 * tpr.conditions['fpr']:g} in 1,000" in told
+    if belief.value(facts.ceiling) == 1:
         assert "may become certain" in told
         return
     sure = float(re.search(r"more than ([\d.]+) % sure at most once in 1,000", told).group(1))
-    assert 0 <= sure / 100 - belief["value"] < 1e-4
+    assert 0 <= sure / 100 - belief.value(facts.ceiling) < 1e-4
 
 
 def test_whom_the_claim_speaks_of():
@@ -192,10 +196,48 @@ def test_what_happened():
     told = {
         name: words.what_happened(record_of(run(name))) for name in ("stands", "api", "replace")
     }
-    assert "digits (8 records)" in told["stands"]
     assert "an attacker watched 400 trainings" in told["stands"]
-    assert "looked at the finished models of 80 trainings" in told["api"]
-    assert "whether one record or another had been used" in told["replace"]
+    assert "looked at the finished models of 80 trainings on digits (8 records)" in told["api"]
+    assert "whether one record or another had been in the data" in told["replace"]
+
+
+def test_the_data_and_the_pair_of_a_test_are_named_truthfully():
+    made, natural = (words.tested(record_of(run(name))) for name in ("stands", "di"))
+    assert "data of the attacker’s own making in the form of digits: 8 copies" in made
+    assert "with one record, or with it zeroed out" in made
+    assert "records)" not in made
+    assert "Trainings on digits (8 records): the record that differs most" in natural
+    for name in ("stands", "public"):
+        assert "8 records" not in " ".join(words.not_tested(record_of(run(name))))
+
+
+@pytest.mark.parametrize("name", ["stands", "curve", "success", "gaussian"])
+def test_what_a_test_notices_stands_beside_what_the_claim_allows_there(name):
+    facts = record_of(run(name))
+    shown = [float(each) for each in NUMBER.findall(words.noticed(facts).partition("test like")[2])]
+    *_, seen, allowed, gap = shown
+    assert gap == pytest.approx(seen - allowed)
+    found = words.at_the_edge(facts, TradeOff.gaussian(facts.verdict.detects))
+    scale = 100 if found.share else 1
+    assert 0 <= seen - scale * found.reached < 1e-3 * seen
+    assert 0 <= allowed - scale * found.allowed < 1e-3 * allowed
+    reading = Reading("tpr" if found.name == "curve" else found.name, found.conditions)
+    assert found.allowed == pytest.approx(reading.value(facts.claim.curve))
+
+
+def test_who_is_noticed_by_the_curve_may_keep_the_claim_where_it_was_decided():
+    facts, mechanism, attacker = (
+        record_of(run("curve")),
+        GDP(1.0, adjacency="zero-out"),
+        TradeOff.gaussian(1.2),
+    )
+    row = dataclasses.replace(facts.rows[0], allowed=attacker.tpr(facts.decided_at))
+    claim = dataclasses.replace(facts.claim, mechanism=mechanism)
+    low = dataclasses.replace(facts, claim=claim, rows=(row, *facts.rows[1:]))
+    edge, curve = words.at_the_edge(low, attacker), TradeOff.gaussian(1.0)
+    assert edge.allowed == pytest.approx(curve.tpr(edge.conditions["fpr"]))
+    gaps = [attacker.tpr(fpr) - curve.tpr(fpr) for fpr in claim.fpr]
+    assert edge.reached - edge.allowed == pytest.approx(max(gaps))
 
 
 SHARES = ("advantage", "tpr", "precision", "success")
@@ -206,7 +248,7 @@ SHARES = ("advantage", "tpr", "precision", "success")
 def test_both_numbers_are_on_their_side(name, reached, allowed):
     metric = None if name == "curve" else Reading(name)
     conditions = {"fpr": 0.36} if metric is None else metric.conditions
-    told = words.plainly(Measured(name, "a title", conditions, reached, allowed))
+    told = numbers.plainly(Measured(name, "a title", conditions, reached, allowed))
     scale = 100 if name in (*SHARES, "curve") else 1
     least, most = (float(number) for number in NUMBER.findall(told)[-2:])
     assert least <= scale * reached * (1 + 1e-12) or math.isclose(least, scale * reached)
@@ -219,32 +261,32 @@ def test_both_numbers_are_on_their_side(name, reached, allowed):
 @pytest.mark.parametrize("name", [*OBSERVED, "curve"])
 def test_without_a_limit(name):
     conditions = {"fpr": 0.36} if name == "curve" else Reading(name).conditions
-    told = words.plainly(Measured(name, "a title", conditions, 0.5, None))
+    told = numbers.plainly(Measured(name, "a title", conditions, 0.5, None))
     assert told.endswith("no limit is claimed.")
-    nothing = words.plainly(Measured(name, "a title", conditions, None, None))
+    nothing = numbers.plainly(Measured(name, "a title", conditions, None, None))
     assert nothing == "Nothing limits what this attacker reaches."
-    assert "{" not in words.picture_title(Measured(name, "a title", conditions, 0.5, None))
+    assert "{" not in numbers.picture_title(Measured(name, "a title", conditions, 0.5, None))
 
 
 def test_the_interval_of_the_deciding_number():
     stands, broken = record_of(run("stands")), record_of(run("broken"))
     least, most = NUMBER.findall(words.decided(stands))[1:3]
-    assert float(least) <= stands.deciding.reached
-    assert float(most) >= stands.deciding.allowed
+    assert float(least) <= 100 * stands.deciding.reached
+    assert float(most) >= 100 * stands.deciding.allowed
     assert "If the claim is true, nobody reaches more than" in words.decided(stands)
     assert "If the claim is true" not in words.decided(broken)
     for name in ("objected-above", "objected", "bayesian"):
         assert words.decided(record_of(run(name))).endswith("the bound does not count.")
         told = words.deciding_plainly(record_of(run(name)))
         assert told.startswith("Were the bound to count, it would say: ")
-    assert words.deciding_plainly(stands) == words.plainly(stands.deciding)
+    assert words.deciding_plainly(stands) == numbers.plainly(stands.deciding)
     assert words.decided(record_of(run("no-limit"))).endswith("No limit is claimed.")
 
 
 @given(size=st.integers(2, 50), share=st.floats(0.01, 0.99))
 def test_a_group_on_the_safe_side(size, share):
     group = Group(size, share, 1e-3)
-    told = words.group(group)
+    told = numbers.group(group)
     belief, members = (float(number) for number in NUMBER.findall(told)[-3::2])
     assert "(exceeded at most once in 1,000 trainings)" in told
     assert belief / 100 >= share * (1 - 1e-12)
@@ -257,10 +299,10 @@ def test_every_adversary_has_its_sentence():
 
 
 def test_digits():
-    assert words.floor(None) == "any number"
-    assert words.ceiling(None) == "no limit"
-    assert words.floor(0.12345) == "0.1234"
-    assert words.ceiling(0.12341) == "0.1235"
+    assert numbers.floor(None) == "any number"
+    assert numbers.ceiling(None) == "no limit"
+    assert numbers.floor(0.12345) == "0.1234"
+    assert numbers.ceiling(0.12341) == "0.1235"
 
 
 # What it rests on, and what it leaves open --------------------------------------------------------
@@ -314,6 +356,6 @@ def test_assumptions_law_and_what_is_left_open():
 
 
 def test_a_group_of_one_has_one_member():
-    assert [words.members(count) for count in (1.0, 1.239, 12.0)] == [
+    assert [numbers.members(count) for count in (1.0, 1.239, 12.0)] == [
         "1 member", "1.23 members", "12 members",
     ]  # fmt: skip

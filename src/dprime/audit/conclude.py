@@ -22,12 +22,13 @@ from dprime.audit.record import Measured
 from dprime.audit.verdict import Verdict, judge
 from dprime.audit.words import OF_NOISE
 from dprime.curve import TradeOffMetrics
-from dprime.metrics import Reading, risk_profile
+from dprime.metrics import Reading, profile, risk_profile
 from dprime.plain import to_json
 from dprime.roc import auc
 from dprime.runs.arrays import Arrays
 from dprime.runs.run import Run
 from dprime.runs.states import incident_summary
+from dprime.shapes import Polygon
 from dprime.train.settings import NOT_DP
 
 Floats = NDArray[np.float64]
@@ -57,15 +58,19 @@ def conclude(
     proved = certified_epsilon(private, target.adjacency, delta)
     caveats = [*_not_certified(config, proved), *_wrong_way(*scores)]
     label = NOT_DP if training is not None and training.sensitivity == "local" else None
+    band = next(bound for bound in bounds if bound.method == "band")
     at = [verdict.metric.conditions["fpr"]] if verdict.metric.name == "tpr" else []
-    profile = {answer.name: answer.as_json() for answer in risk_profile(config.curve)}
+    at += _corners(band)
+    profile = {
+        answer.name: answer.as_json() for answer in risk_profile(config.curve, _profile(config))
+    }
     diverged = int(arrays["diverged"].sum())
     sizes = dict(zip(("in", "out"), map(len, scores), strict=True))
     result = {
         "verdict": verdict,
         "sentence": _sentence(verdict, run, diverged, caveats, label),
         "caveats": caveats,
-        "rows": _rows(config, verdict, bounds),
+        "rows": _rows(config, verdict, band),
         "bounds": [dataclasses.replace(bound, curve=None) for bound in bounds],
         "claim": {**_points(config.curve, at), "metrics": profile},
         "proved": proved,
@@ -126,8 +131,7 @@ def _bounds(config: AuditConfig, inside: Floats, outside: Floats) -> list[LowerB
     return [first, *(bound_of(config, counted, method=name) for name in others)]
 
 
-def _rows(config: AuditConfig, verdict: Verdict, bounds: Sequence[LowerBound]) -> list[Measured]:
-    band = next(bound for bound in bounds if bound.method == "band")
+def _rows(config: AuditConfig, verdict: Verdict, band: LowerBound) -> list[Measured]:
     decided = verdict.metric
     rows = [Measured.of(decided, verdict.reached, verdict.allowed)]
     for name in SHOWN:
@@ -192,6 +196,21 @@ def _attacked(target: AttackTarget, attacker: Adversary) -> dict[str, Any]:
         "training": training and {name: getattr(training, name) for name in KEPT},
         "trainer": target.trainer.describe(),
     }
+
+
+def _profile(config: AuditConfig) -> list[Reading]:
+    """What is kept of the claim, each at the conditions that the audit has of its own."""
+    asked = {"epsilon": Reading("epsilon", {"delta": config.delta})} if config.delta else {}
+    if config.criterion != "curve":
+        asked[config.criterion.name] = config.criterion
+    return [asked.get(reading.name, reading) for reading in profile()]
+
+
+def _corners(band: LowerBound) -> list[float]:
+    """Where the band has its corners: with these the kept points are the whole of it."""
+    assert band.curve is not None
+    assert isinstance(band.curve.shape, Polygon)
+    return [fpr for fpr in band.curve.shape.vertices()[0].tolist() if 0.0 < fpr < 1.0]
 
 
 def _points(curve: TradeOffMetrics, also: Sequence[float]) -> dict[str, Floats]:

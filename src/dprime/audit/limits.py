@@ -29,7 +29,8 @@ LIMITS = (
 class JudgedMetric:
     """A metric with the limit of those who decide and its outcome; None where they gave none.
 
-    It is not `measured` where there is no lower bound that counts.
+    It is not `measured` where there is no lower bound that counts: of a belief, which no attack
+    bounds from below, and of the deciding number where its method may not decide.
     """
 
     numbers: Measured = field(metadata=NOT_KEPT)
@@ -69,23 +70,30 @@ def risks(record: AuditRecord, limits: Sequence[Target] = ()) -> tuple[JudgedMet
 def _risk(
     record: AuditRecord, reading: Reading, row: Measured | None, limit: Target | None
 ) -> JudgedMetric:
-    counts = row is not None and (row is not record.rows[0] or record.method.decides)
-    reached = math.inf if row is None or row.reached is None else row.reached
+    counts = reading.name != "belief" and (row is not record.rows[0] or record.method.decides)
+    reached = _reached(record, reading, row) if counts else math.inf
     allowed = _allowed(record, reading, row)
-    numbers = Measured.of(reading, reached if counts else math.inf, allowed)
+    numbers = Measured.of(reading, reached, allowed)
     if limit is None:
         return JudgedMetric(numbers, counts)
-    broken = record.refuted or record.crosses or record.understated
-    holds = record.label is None and not broken
+    holds = record.label is None and not (record.refuted or record.crosses)
     outcome: Outcome = "kept" if holds and limit.keeps(allowed) else "open"
     exceeded = counts and not limit.keeps(reached)
     return JudgedMetric(numbers, counts, limit.value, "exceeded" if exceeded else outcome)
 
 
+def _reached(record: AuditRecord, reading: Reading, row: Measured | None) -> float:
+    """What was reached: the kept number, or a reading of the band at other conditions."""
+    if row is None:
+        return reading.value(record.band)
+    return math.inf if row.reached is None else row.reached
+
+
 def _allowed(record: AuditRecord, reading: Reading, row: Measured | None) -> float:
-    """What the claim allows: the kept number, or a reading of the curve at other conditions."""
+    """What limits an attacker: the claim's kept number, or a reading of the curve."""
     kept = record.claim.metrics[reading.name]
-    if row is None and any(kept[name] != value for name, value in reading.conditions.items()):
-        return reading.value(record.claim.curve)
+    other = row is None and any(kept[name] != value for name, value in reading.conditions.items())
+    if other or record.understated:
+        return reading.value(record.ceiling)
     value = kept["value"] if row is None else row.allowed
     return math.inf if value is None else float(value)

@@ -24,12 +24,16 @@ from dprime.audit.claim import Claim, replace_curve, understates
 from dprime.audit.config import AuditConfig, words_of
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.verdict import Verdict
+from dprime.audit.words import OF_NOISE
+from dprime.curve import LowerCurve, TradeOff
+from dprime.mechanisms import DPSGD
 from dprime.metrics import Reading
 from dprime.plain import NOT_KEPT, to_json
 from dprime.registry import METRICS
 from dprime.runs.arrays import Arrays
 from dprime.runs.run import Run
 from dprime.runs.states import Event, State
+from dprime.shapes import Polygon
 from dprime.text import round_down, round_up, told
 
 Floats = NDArray[np.float64]
@@ -182,11 +186,48 @@ class AuditRecord:
     def refuted(self) -> bool:
         return self.verdict.refuted
 
-    @property
+    @cached_property
+    def certified(self) -> TradeOff | None:
+        """The curve that is certified for the tested settings; None where these are not known.
+
+        Settings for which nothing is certified allow an attacker who never errs. Local sensitivity
+        has none: it is no DP, whatever is claimed.
+        """
+        recipe = self.attacked["training"]
+        if recipe is None or self.label is not None:
+            return None
+        try:
+            validate.positive("clip_norm", recipe["clip_norm"])
+            return DPSGD(*(recipe[name] for name in OF_NOISE)).curve(self.adjacency)
+        except validate.InputError:
+            return TradeOff.from_lines([(0.0, 1.0)])
+
+    @cached_property
     def understated(self) -> bool:
-        """Whether the claim is of a smaller ε than the accountant certifies for this training."""
-        delta = self.config.delta
-        return bool(delta) and understates(self.claim.curve.epsilon(delta), self.proved)
+        """Whether the claim allows less, anywhere, than is certified for the tested settings."""
+        if self.certified is None:
+            return False
+        delta, pairs = self.config.delta, zip(self.claim.fpr, self.claim.tpr, strict=True)
+        if delta and understates(self.claim.curve.epsilon(delta), self.certified.epsilon(delta)):
+            return True
+        return any(understates(tpr, self.certified.tpr(fpr)) for fpr, tpr in pairs)
+
+    @property
+    def ceiling(self) -> TradeOff:
+        """What limits an attacker: the claimed curve, or the certified one if that allows more."""
+        return self.certified if self.certified and self.understated else self.claim.curve
+
+    @cached_property
+    def band(self) -> LowerCurve:
+        """What the attacker reached, for a reading at any conditions.
+
+        The band's points lie below the true curve all at once but for a probability of 1 -
+        confidence (its module has the proof), and the true curve is concave, so their hull lies
+        below it in the same trials. Nothing is added to the error by choosing afterwards what to
+        read. No other method has this: their points hold one by one.
+        """
+        points = zip(*self.lower["band"], strict=True)
+        return LowerCurve(Polygon.from_points(points), self.config.confidence, "band")
 
     @property
     def method(self) -> LowerBound:
@@ -235,9 +276,10 @@ class AuditRecord:
         p_i / (p_i + (k - 1) Q), Q the mean of the other p_j. The replace curve F bounds p_i(S) by
         F(p_j(S)) for each j, and is concave, so by F(Q(S)) too: the two worlds are (p_i, Q), the
         prior is 1/k, and S is where the belief exceeds its limit. There are none where no replace
-        curve follows from the claim, and where the training is not DP.
+        curve follows from the claim, where the training is not DP, and where the tested settings
+        allow more than is claimed.
         """
-        if self.label is not None:
+        if self.label is not None or self.understated:
             return ()
         curve = replace_curve(self.claim.mechanism, self.config.adjacency)
         if curve is None:

@@ -34,7 +34,7 @@ HERE = Path()
 """Where runs are looked for, and in its own folder of runs."""
 
 FAILED = 1
-"""Exit code where a claim is refuted, or a check finds a mistake."""
+"""Exit code where a claim or a limit is not kept, or a check finds a mistake."""
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""

@@ -108,7 +108,7 @@ COMMANDS = {
     ),
     "report": Entry(
         "reports",
-        "Write an audit's report (HTML, PDF) and privacy card.",
+        "Write an audit's report and privacy card. Exit code 1 if claim or limit is not kept.",
         ("runs/first.run", "runs/first.run --out report.html --card card.md --pdf report.pdf"),
         "report.md",
     ),

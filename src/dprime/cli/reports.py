@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dprime import options, validate
+from dprime.audit.limits import risks
 from dprime.audit.record import AuditRecord, record_of
-from dprime.cli.command import say, show, starting, takes
+from dprime.cli.command import FAILED, say, show, starting, takes
 from dprime.cli.runs import show_kept
 from dprime.option import names_of_file, read
 from dprime.runs.run import Run
@@ -57,7 +58,7 @@ def report(
     ] = None,
     **given: str,
 ) -> None:
-    """Write an audit's report (HTML, PDF) and privacy card."""
+    """Write an audit's report and privacy card. Exit code 1 if claim or limit is not kept."""
     _check_audit(run, given)
     if show_kept(run, given):
         return
@@ -94,10 +95,13 @@ def report(
         )
     if "json" in given:
         show(card_of(record, about), given)
-        return
-    say(headline(record), "bold")
-    for line in written:
-        say(line)
+    else:
+        say(headline(record), "bold")
+        for line in written:
+            say(line)
+    missed = any(each.outcome in ("exceeded", "open") for each in risks(record, about.limits))
+    if missed or record.refuted or record.understated:
+        raise typer.Exit(FAILED)
 
 
 def _exported(record: AuditRecord, asked: Mapping[str, Any], about: Deployment) -> dict[str, str]:
@@ -123,7 +127,8 @@ def _check_audit(path: Path, given: Mapping[str, str]) -> None:
         for name in given if run.kind != "audit" else ():
             if name == "json":
                 continue
-            wanted, remedy = f"left out, as this is no audit but {run.kind}", "leave it out"
+            wanted = f"left out, as this is no audit but {run.kind}"
+            remedy = "leave it out for tables; for a page, report an audit of the same training"
             raise validate.invalid_value(name, given[name], wanted, remedy)
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import dprime
 from dprime.audit.record import AuditRecord, Group, Measured
 from dprime.plain import to_json
-from dprime.show import repeat, words
+from dprime.show import numbers, repeat, words
 from dprime.show.deployment import FIELDS, Deployment
+from dprime.show.sentences import say
 
 SCHEMA: dict[str, Any] = json.loads(
     files("dprime.show").joinpath("card-2.schema.json").read_text(encoding="utf-8")
@@ -104,7 +105,7 @@ def _verdict(record: AuditRecord) -> dict[str, Any]:
 
 def _measured(found: Measured) -> dict[str, Any]:
     kept = {name: getattr(found, name) for name in ("title", "conditions", "reached", "allowed")}
-    return {**kept, "kind": "lower bound", "sentence": words.plainly(found)}
+    return {**kept, "kind": "lower bound", "sentence": numbers.plainly(found)}
 
 
 def _group(found: Group) -> dict[str, float]:
@@ -132,7 +133,7 @@ def card_markdown(record: AuditRecord, about: Deployment | None = None) -> str:
         about: who decides about which model, and what they accept.
     """
     shown = card(record, about)
-    verdict, attack, law = shown["verdict"], shown["attack"], shown["law"]
+    verdict, law = shown["verdict"], shown["law"]
     certified = shown["claim"]["certified"]
     decides = "decides" if record.method.decides else "was to decide"
     commands = "\n".join(shown["run"]["commands"])
@@ -153,28 +154,27 @@ def card_markdown(record: AuditRecord, about: Deployment | None = None) -> str:
         ]),
         "### The claim and the attack",
         _items([
-            f"Claim: {record.claim.described}; {words.say(f'compared.{record.adjacency}')}.",
+            f"Claim: {record.claim.described}; {say(f'compared.{record.adjacency}')}.",
             *([] if certified is None else [f"{certified}."]),
-            f"Attack: {attack['adversary']} ({attack['about']}), which saw "
-            f"{words.say('seen.' + attack['sees'])}.",
-            f"Played: {words.trainings(record)} on {attack['data']} "
-            f"({attack['records']:,} records).",
+            f"Tested: {words.trainings(record)}. {words.tested(record)}",
             f"Verdict: {record.sentence}",
             *(f"Beside it: {other.name}, {other.adversary}: {other.sentence}"
               for other in record.other_runs),
         ]),
         "### The numbers",
-        f"{record.deciding.title} {decides}, by the method {record.method.method}. "
+        f"{numbers.title(record.deciding)} {decides}, by the method {record.method.method}. "
         f"{words.decided(record)}",
-        "| what | reached, at least | allowed, at most |\n| :--- | ---: | ---: |\n" + "".join(
-            f"| {each.title} | {words.floor(each.reached)} | {words.ceiling(each.allowed)} |\n"
+        "| what | reached, at least | claimed, at most |\n| :--- | ---: | ---: |\n"
+        + "".join(
+            f"| {numbers.title(each)} | {' | '.join(numbers.ends(each))} |\n"
             for each in record.metrics
-        ) + f"\nReached: {words.reached_by(record)}.",
+        )
+        + f"\nReached: {words.reached_by(record)}.",
         "### What was assumed",
         _items(shown["assumed"]),
         "### How it relates to the law",
         _items([*law["gdpr"], *law["hipaa"]]),
-        _items([words.group(each) for each in record.groups]),
+        _items([numbers.group(each) for each in record.groups]),
         "### What was not tested",
         _items(shown["not_tested"]),
         "### How to repeat it",

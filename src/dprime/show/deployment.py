@@ -15,6 +15,7 @@ from dprime.option import check_names, configured, options_of
 from dprime.parameters import Checked
 from dprime.plain import to_json
 from dprime.show import words
+from dprime.show.numbers import risk
 
 LONGEST = 120
 """Characters of a field: all of them fit on the first page."""
@@ -44,6 +45,8 @@ class Deployment(Checked):
     data_subjects: str | None = configured(options.DATA_SUBJECTS, check=_text)
     personal_data: str | None = configured(options.PERSONAL_DATA, check=_text)
     recipients: str | None = configured(options.RECIPIENTS, check=_text)
+    confirmed_by: str | None = configured(options.CONFIRMED_BY, check=_text)
+    accuracy: str | None = configured(options.ACCURACY, check=_text)
     limits: tuple[Target, ...] = ()
 
     @classmethod
@@ -68,7 +71,7 @@ class Deployment(Checked):
         found = risks(record, self.limits)
         fields = {name: getattr(self, name) for name in FIELDS}
         told = [
-            {**to_json(each.numbers), **to_json(each), "sentence": words.risk(each)}
+            {**to_json(each.numbers), **to_json(each), "sentence": risk(record, each)}
             for each in found
         ]
         return {**fields, "answer": words.answer(record, found), "risks": told}

@@ -57,7 +57,8 @@ def audit_html(record: AuditRecord) -> str:
     marked = 0.01 if record.decided_at is None else record.decided_at
     chart = trade_off(
         Points(record.claim.fpr, record.claim.tpr), Points(*record.lower[record.drawn]),
-        confidence=record.config.confidence, refuted=record.refuted, fpr=marked,
+        confidence=record.config.confidence, fpr=marked,
+        refuted=record.refuted or record.understated,
     )  # fmt: skip
     return f"<p><strong>{escape(record.sentence)}</strong></p>{table}{_drawing(lambda: chart)}"
 

@@ -31,7 +31,8 @@ def charts_of(record: AuditRecord) -> list[Chart]:
     marked = 0.01 if record.decided_at is None else record.decided_at
     drawn: list[Chart] = [
         charts.trade_off(
-            claim, lower, confidence=record.config.confidence, log=log, refuted=record.refuted,
+            claim, lower, confidence=record.config.confidence, log=log,
+            refuted=record.refuted or record.understated,
             fpr=marked,
         )
         for log in (False, True)
@@ -111,7 +112,8 @@ def _claim_charts(record: AuditRecord) -> list[Chart]:
 def _claimed_training(record: AuditRecord) -> DPSGD | None:
     """The DP-SGD of a claim that stands and holds for everybody's record."""
     mechanism = record.claim.mechanism
-    if record.label is not None or record.refuted or not isinstance(mechanism, DPSGD):
+    void = record.label is not None or record.refuted or record.understated
+    if void or not isinstance(mechanism, DPSGD):
         return None
     return mechanism
 

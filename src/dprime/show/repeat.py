@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dprime.audit.record import AuditRecord
-from dprime.show.words import say
+from dprime.show.sentences import say
 
 FILE = "audit.toml"
 

@@ -8,32 +8,39 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
 from dprime import text
 from dprime.audit import blind_spots
+from dprime.audit.limits import risks
 from dprime.audit.record import EXCEEDED, AuditRecord
 from dprime.metrics import BLIND, Reading
-from dprime.show import repeat, words
+from dprime.registry import METRICS
+from dprime.show import numbers, repeat, words
 from dprime.show.card import card
 from dprime.show.chart import Chart
 from dprime.show.deployment import FIELDS, Deployment
 from dprime.show.needs import check_report
 from dprime.show.record_charts import charts_of
+from dprime.show.sentences import say
 from dprime.show.svg import inline_svg
+from dprime.text import Given
 
 WAYS: Mapping[str, Callable[[Any], str]] = {
-    "floor": words.floor,
-    "ceiling": words.ceiling,
-    "percent": text.percent_up,
-    "members": lambda value: words.floor(value, 3),
+    "floor": numbers.floor,
+    "ceiling": numbers.ceiling,
+    "floor-share": text.percent_down,
+    "ceiling-share": text.percent_up,
+    "members": lambda value: numbers.floor(value, 3),
     "count": lambda value: f"{value:,}",
     "share": lambda value: f"{100 * value:.3g} %",
     "given": lambda value: f"{value:g}",
+    "given-share": lambda value: f"{Given(value):%}",
     "estimate": lambda value: "any number" if value is None else f"{value:.4g}",
 }
-"""How a number of each kind is printed: floors down, ceilings up."""
+"""How a number of each kind is printed: floors down, ceilings up, a share in percent."""
 
 AUTHORITIES: Sequence[Mapping[str, Any]] = tomllib.loads(
     files("dprime.show").joinpath("authorities.toml").read_text(encoding="utf-8")
@@ -63,7 +70,8 @@ def report_html(
     check_report()
     shown = {**card(record, about), "beside": [card(other) for other in record.other_runs]}
     charts = _charts(drawings_of(record) if drawings is None else drawings)
-    page = str(_template().render(**_context(record, shown), charts=charts))
+    context = _context(record, shown, about or Deployment())
+    page = str(_template().render(**context, charts=charts))
     return page.replace(" %", "\N{NO-BREAK SPACE}%")  # a number keeps its sign on its line
 
 
@@ -78,17 +86,22 @@ def _template() -> Any:
     return environment.get_template("report.html.j2")
 
 
-def _context(record: AuditRecord, shown: Mapping[str, Any]) -> dict[str, Any]:
+def _context(record: AuditRecord, shown: Mapping[str, Any], about: Deployment) -> dict[str, Any]:
     """What the template reads beside the card."""
     return {
         "card": shown,
         "record": record,
         "words": words,
+        "say": say,
+        "numbers": numbers,
+        "judged": risks(record, about.limits),
         "repeat": repeat,
         "fields": {name: option.help for name, option in FIELDS.items()},
+        "limited_by": numbers.limited_by(record),
+        "void": record.refuted or record.crosses or record.understated,
         "footer": _in_style(f"{record.name}, {record.changed:%Y-%m-%d}: {record.verdict.outcome}"),
         "authorities": AUTHORITIES,
-        "titles": {answer.name: answer.title for answer in record.claim.profile()},
+        "profile": {answer.name: answer for answer in record.claim.profile()},
         "unreliable": " ".join(words.unreliable(record)),
         "bars": _bars(record),
         "identified": _identified(record),
@@ -96,6 +109,7 @@ def _context(record: AuditRecord, shown: Mapping[str, Any]) -> dict[str, Any]:
         "why_unseen": blind_spots.WHY,
         "cannot_see": blind_spots.cannot_see(engine=record.attacked["training"] is not None),
         "fact": lambda place, way: fact(shown, place, way),
+        "way": way,
     }
 
 
@@ -110,6 +124,16 @@ def fact(shown: Mapping[str, Any], place: str, way: str) -> tuple[str, str]:
     for step in place.split("."):
         value = value[int(step)] if isinstance(value, list) else value[step]
     return json.dumps(value), WAYS[way](value)
+
+
+def way(name: str, side: str) -> str:
+    """How a number of a metric is printed, by its side: "floor", "ceiling" or "given".
+
+    Of what falls with the attacker's success, the sides are exchanged; it is no percentage.
+    """
+    if name != "curve" and not METRICS[name].rises:
+        return {"floor": "ceiling", "ceiling": "floor"}.get(side, side)
+    return f"{side}-share" if name == "curve" or METRICS[name].share else side
 
 
 def _identified(record: AuditRecord) -> list[tuple[str, str, str]]:
@@ -146,23 +170,24 @@ def _bars(record: AuditRecord) -> list[dict[str, Any]]:
     found = record.deciding
     most = max(found.reached or 0.0, found.allowed or 0.0, 1e-12)
     room = 1.0 if found.share and most > 0.5 else 1.15 * most
-    down, up = (text.percent_down, text.percent_up) if found.share else (words.floor, words.ceiling)
+    reached, allowed = numbers.ends(found)
     who = "This attacker, at least" if record.method.decides else "A bound that does not count"
-    rows: list[tuple[str, str, float | None, str]] = [
-        ("reached", who, found.reached, words.floor(None)),
-        ("allowed", "Allowed, at most", found.allowed, words.NO_LIMIT),
+    rows = [
+        ("reached", who, found.reached, reached),
+        ("allowed", "The claim allows", found.allowed, allowed),
     ]
     if found.name != "curve":
         blind = Reading(found.name, found.conditions).value(BLIND)
-        rows.insert(0, ("blind", "Guessing blindly", blind, ""))
+        guessed = numbers.ends(replace(found, reached=blind))[0]
+        rows.insert(0, ("blind", "Guessing blindly", blind, guessed))
     return [
         {
             "kind": kind,
             "label": label,
             "width": 100.0 if value is None else round(min(100.0, 100 * value / room), 2),
-            "shown": unlimited if value is None else (down if kind == "reached" else up)(value),
+            "shown": shown,
         }
-        for kind, label, value, unlimited in rows
+        for kind, label, value, shown in rows
     ]
 
 

@@ -6,29 +6,23 @@ Ceilings are rounded up and floors down, as everywhere.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Sequence
-from importlib.resources import files
+from dataclasses import replace
+from decimal import Decimal
 from textwrap import shorten
-from typing import Any
 
 from dprime import text
 from dprime.audit.limits import JudgedMetric
-from dprime.audit.record import EXCEEDED, AuditRecord, Group, Measured
+from dprime.audit.record import EXCEEDED, AuditRecord, Measured
 from dprime.audit.verdict import twice_as_strong
+from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from dprime.metrics import Reading
-from dprime.registry import Observation
 from dprime.runs.states import incident_summary
-from dprime.text import Ceiling, Floor, Given, given, one_in, percent_up, round_down, round_up
-
-SENTENCES: dict[str, dict[str, Any]] = tomllib.loads(
-    files("dprime.show").joinpath("sentences.toml").read_text(encoding="utf-8")
-)
-
-CURVE = Observation(**SENTENCES["curve"])
-
-NO_LIMIT = "no limit"
+from dprime.show.numbers import both, ends, limited_by, plainly, title
+from dprime.show.sentences import SENTENCES, say
+from dprime.show.wording import listed
+from dprime.text import Ceiling, given, one_in, percent_up, round_up
 
 PEOPLE = 1000
 """A share is worded as people out of this number."""
@@ -37,18 +31,15 @@ MADE_DATA = ("malicious-dataset", "opposing-dataset")
 """Adversaries that play on data of their own making."""
 
 
-def say(place: str, **values: object) -> str:
-    """A sentence by its table and name, with the values that it asks for."""
-    table, _, name = place.partition(".")
-    return str(SENTENCES[table][name]).format(**values)
-
-
 # First screen -------------------------------------------------------------------------------------
 
 
 def headline(record: AuditRecord) -> str:
     """The verdict in one sentence."""
     outcome = record.verdict.outcome.replace(" ", "_")
+    if record.understated and not record.refuted:
+        why = say("unreliable.understated")
+        return say("headline.understated", why=why, outcome=record.verdict.outcome)
     if record.label is not None:
         outcome += "_not_dp"
     elif record.crosses and outcome == "not_refuted":
@@ -74,8 +65,22 @@ def trainings(record: AuditRecord) -> str:
 def what_happened(record: AuditRecord) -> str:
     """What was done, for somebody who has never heard of an audit."""
     looked = say(f"what_happened.{record.attacked['sees']}", trainings=trainings(record))
-    used = say("what_happened.used_replace" if _replaced(record) else "what_happened.used")
-    return say("what_happened.told", **_data(record), looked=looked, used=used)
+    pair = say(f"pair.{record.adjacency}")
+    return say("what_happened.told", data=data(record), looked=looked, pair=pair)
+
+
+def tested(record: AuditRecord) -> str:
+    """Data, pair of worlds and attacker of the test, in a line."""
+    about = {"about": record.about, "adversary": record.adversary}
+    worlds, seen = say(f"compared.{record.adjacency}"), say(f"seen.{record.attacked['sees']}")
+    return say("data.tested", data=data(record), worlds=worlds, seen=seen, **about)
+
+
+def data(record: AuditRecord) -> str:
+    """What the tested trainings were given; some attackers make it themselves."""
+    kind = "made" if record.adversary in MADE_DATA else "natural"
+    about = {name: record.attacked[name] for name in ("data", "records")}
+    return say(f"data.{kind}", **about)
 
 
 def how_sure(record: AuditRecord) -> str:
@@ -87,11 +92,34 @@ def how_sure(record: AuditRecord) -> str:
 
 
 def noticed(record: AuditRecord) -> str:
-    """What the audit would have noticed, in points of advantage."""
+    """What a test like this one notices, beside what the claim allows at the same conditions."""
     if record.verdict.detects is None:
         return say("how_sure.noticed_none")
-    points = round_up(100 * math.erf(record.verdict.detects / math.sqrt(8.0)), 3)
-    return say("how_sure.noticed", points=points)
+    found = at_the_edge(record, TradeOff.gaussian(record.verdict.detects))
+    assert found.reached is not None
+    assert found.allowed is not None
+    reached, allowed = both(found, say("how_sure.another"), "", Ceiling(found.reached))
+    scale = 100 if found.share else 1
+    seen, most = (Decimal(round_up(scale * each)) for each in (found.reached, found.allowed))
+    gap = given(float(seen - most))
+    gap = say("how_sure.points", gap=gap) if found.share else gap
+    return say("how_sure.noticed", reached=reached, allowed=allowed, gap=gap)
+
+
+def at_the_edge(record: AuditRecord, attacker: TradeOff) -> Measured:
+    """What an attacker reaches by the deciding number, and what the claim allows there.
+
+    One who is noticed by the whole curve may keep the claim at the point that decided. Then it is
+    the point where they exceed the claim by most.
+    """
+    found, asked = record.deciding, record.verdict.metric
+    value = asked.value(attacker)
+    if found.allowed is not None and found.allowed < value < math.inf:
+        return replace(found, reached=value)
+    curve = record.claim.curve
+    fpr = max(record.claim.fpr, key=lambda each: attacker.tpr(each) - curve.tpr(each))
+    reading = Reading("tpr", {"fpr": fpr})
+    return Measured.of(reading, reading.value(attacker), reading.value(curve))
 
 
 def notices(record: AuditRecord) -> list[str]:
@@ -137,22 +165,22 @@ def _trials_needed(record: AuditRecord) -> str:
 
 
 def meaning(record: AuditRecord) -> list[str]:
-    """What the claim promises to one person in the data."""
-    tpr, belief = record.claim.metrics["tpr"], record.claim.metrics["belief"]
+    """What the claim promises to one person in the data, or what is certified if that is more."""
+    tpr, belief = (Reading(name).of(record.ceiling) for name in ("tpr", "belief"))
     steps = isinstance(record.claim.mechanism, DPSGD)
     people = say(
         "meaning.people",
         watcher=say("meaning.every_step" if steps else "meaning.everything"),
-        most=min(PEOPLE, math.ceil(PEOPLE * tpr["value"])),
+        most=min(PEOPLE, math.ceil(PEOPLE * tpr.value)),
         people=PEOPLE,
         used=say("meaning.used_replace" if _replaced(record) else "meaning.used"),
-        alarms=given(PEOPLE * tpr["fpr"]),
+        alarms=given(PEOPLE * tpr.conditions["fpr"]),
     )
     believed = say(
-        "meaning.certain" if belief["value"] >= 1 else "meaning.belief",
-        before=given(100 * belief["belief_prior"]),
-        after=percent_up(belief["value"]),
-        times=one_in(belief["exceeded"]),
+        "meaning.certain" if belief.value >= 1 else "meaning.belief",
+        before=given(100 * belief.conditions["belief_prior"]),
+        after=percent_up(belief.value),
+        times=one_in(belief.conditions["exceeded"]),
     )
     found = [people, believed]
     if record.refuted:
@@ -172,14 +200,16 @@ def not_said(record: AuditRecord) -> list[str]:
 
 def answer(record: AuditRecord, found: Sequence[JudgedMetric]) -> str:
     """Whether what those who decide accept is kept, or what they have to state first."""
-    why = "void" if unreliable(record) else "above" if record.crosses else "more"
-    told = {"share": _share(record), "why": say(f"acceptable.open_{why}")}
+    void = record.refuted or record.label is not None
+    why = say(f"acceptable.open_{'void' if void else 'above' if record.crosses else 'more'}")
+    told = {"share": _share(record), "why": why, "what": say(f"kept_if.{limited_by(record)}")}
     parts = []
     for outcome in ("exceeded", "open", "kept"):
-        titles = [each.numbers.title for each in found if each.outcome == outcome]
+        titles = [title(each.numbers) for each in found if each.outcome == outcome]
         if titles:
             parts.append(say(f"acceptable.{outcome}", listed="; ".join(titles), **told))
-    return " ".join(parts) or say("acceptable.none")
+    first = [say("unreliable.understated")] if record.understated and not record.refuted else []
+    return " ".join([*first, *(parts or [say("acceptable.none")])])
 
 
 # Numbers ------------------------------------------------------------------------------------------
@@ -195,8 +225,8 @@ def decided(record: AuditRecord) -> str:
     else:
         outcome = "no_limit" if found.allowed is None else "not_refuted"
     sure = f"{given(100 * record.config.confidence)} %"
-    ends = {"least": floor(found.reached), "most": ceiling(found.allowed)}
-    return say(f"decided.{outcome}", sure=sure, **ends)
+    least, most = ends(found)
+    return say(f"decided.{outcome}", sure=sure, least=least, most=most)
 
 
 def certainty(record: AuditRecord) -> str:
@@ -223,79 +253,21 @@ def deciding_plainly(record: AuditRecord) -> str:
     return told if record.method.decides else say("plainly.not_counted", told=told)
 
 
-def risk(found: JudgedMetric) -> str:
-    """A risk in a sentence for laymen: what was reached and is allowed, or only what is allowed."""
-    numbers = found.numbers
-    if found.measured:
-        return plainly(numbers)
-    most = math.inf if numbers.allowed is None else numbers.allowed
-    return Reading(numbers.name, numbers.conditions).sentence(most)
-
-
-def plainly(found: Measured) -> str:
-    """A metric in a sentence for laymen."""
-    if found.reached is None:
-        return say("plainly.unlimited")
-    told = _observation(found)
-    values = {name: Given(value) for name, value in found.conditions.items()}
-    most = say("plainly.no_limit")
-    if found.allowed is not None:
-        most = told.allowed.format(allowed=Ceiling(found.allowed))
-    return f"{told.reached.format(reached=Floor(found.reached), **values)}; {most}."
-
-
-def picture_title(found: Measured) -> str:
-    """What the small picture on the first screen shows."""
-    values = {name: Given(value) for name, value in found.conditions.items()}
-    return _observation(found).picture.format(**values)
-
-
-def _observation(found: Measured) -> Observation:
-    if found.name == "curve":
-        return CURVE
-    return Reading(found.name, found.conditions).observation
-
-
-def group(found: Group) -> str:
-    """A group's row as a sentence."""
-    return say(
-        "law.group",
-        size=found.size,
-        belief=percent_up(found.belief),
-        times=one_in(found.exceeded),
-        equivalent=members(found.equivalent),
-    )
-
-
-def members(count: float) -> str:
-    """The size of a group as printed: "1 member", "1.5 members"."""
-    shown = floor(count, 3)
-    return f"{shown} member" if shown == "1" else f"{shown} members"
-
-
-def floor(value: float | None, digits: int = 4) -> str:
-    """A lower bound as printed."""
-    return "any number" if value is None else round_down(value, digits)
-
-
-def ceiling(value: float | None, digits: int = 4) -> str:
-    """A limit as printed."""
-    return NO_LIMIT if value is None else round_up(value, digits)
-
-
 # What it rests on, and what it leaves open --------------------------------------------------------
 
 
 def certified(record: AuditRecord) -> str | None:
     """What the numbers of the claim promise, in a line; None where they protect nobody."""
-    return None if unreliable(record) else text.certified(record.adjacency)
+    where = say("certified.where")
+    return None if unreliable(record) else text.certified(record.adjacency, where=where)
 
 
 def unreliable(record: AuditRecord) -> list[str]:
     """Why the limits of the claim protect nobody, where that is so."""
     if record.label is not None:
         return [say("unreliable.not_dp")]
-    return [say("unreliable.refuted")] if record.refuted else []
+    why = {"refuted": record.refuted, "understated": record.understated}
+    return [say(f"unreliable.{name}") for name, holds in why.items() if holds]
 
 
 def neighbours(record: AuditRecord) -> str:
@@ -331,7 +303,8 @@ def hipaa(record: AuditRecord) -> list[str]:
     """How the number relates to group sizes."""
     first = say("law.hipaa")
     if not record.groups:
-        return [first, say("law.hipaa_none" if record.label is None else "law.hipaa_not_dp")]
+        none = say("law.hipaa_none" if record.label is None else "law.hipaa_not_dp")
+        return [first, none, *unreliable(record)]
     other = [] if _replaced(record) else [say("law.hipaa_other")]
     table = say("law.hipaa_table", times=f"{1 / EXCEEDED:,.0f}")
     return [first, table, *other, *unreliable(record)]
@@ -340,7 +313,7 @@ def hipaa(record: AuditRecord) -> list[str]:
 def not_tested(record: AuditRecord) -> list[str]:
     """What the audit leaves open."""
     names, trials = _adversaries(record), record.trials
-    found = [say("not_tested.attackers", listed=_listed(names))]
+    found = [say("not_tested.attackers", listed=listed(names))]
     if record.adversary in MADE_DATA:
         found.append(say("not_tested.made_data"))
     if all(run.attacked["sees"] == "model" for run in (record, *record.other_runs)):
@@ -348,8 +321,9 @@ def not_tested(record: AuditRecord) -> list[str]:
     rare = {"with": trials["in"], "without": trials["out"]}
     return [
         *found,
-        say("not_tested.records", **_data(record)),
+        say("not_tested.records", data=data(record)),
         say("not_tested.around"),
+        say("not_tested.accuracy"),
         say("not_tested.rare", **rare),
     ]
 
@@ -360,16 +334,8 @@ def _adversaries(record: AuditRecord) -> list[str]:
     return list(dict.fromkeys([record.adversary, *others]))
 
 
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def _replaced(record: AuditRecord) -> bool:
     return record.adjacency == "replace"
-
-
-def _data(record: AuditRecord) -> dict[str, Any]:
-    return {"data": record.attacked["data"], "records": record.attacked["records"]}
 
 
 def trained(record: AuditRecord) -> str:
