@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from dprime.check.report import RULES
 
@@ -23,10 +22,3 @@ def table() -> str:
         for rule in RULES.values()
     ]
     return "\n".join(rows) + "\n"
-
-
-def write(page: Path) -> None:
-    """Put the list into a page, between its marks."""
-    text = page.read_text(encoding="utf-8")
-    listed = f"<!-- codes -->\n{table()}<!-- end codes -->"
-    page.write_text(TABLE.sub(lambda _: listed, text), encoding="utf-8")

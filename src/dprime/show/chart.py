@@ -16,7 +16,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, final
 
-from dprime import validate
+from dprime import validate, whole
 from dprime.show import vega, wording
 from dprime.show.series import Axis, Series
 from dprime.show.theme import BASELINE, GAP, Theme, second_pencil
@@ -169,13 +169,14 @@ class Chart:
         if kind not in FORMATS:
             remedy = f"end it in .{', .'.join(FORMATS)}"
             raise validate.invalid_value("path", str(path), "the name of a picture", remedy)
-        if kind == "png":
-            place.write_bytes(self.png(theme))
-        elif kind == "svg":
-            place.write_text(self.svg(theme), encoding="utf-8")
-        else:
-            place.write_text(json.dumps(self.spec(theme), indent=1), encoding="utf-8")
+        whole.write("path", place, self.drawn(kind, theme))
         return place
+
+    def drawn(self, kind: str, theme: Theme = "light") -> str | bytes:
+        """The content of a file of the kind "svg", "png" or "json"."""
+        if kind == "json":
+            return json.dumps(self.spec(theme), indent=1)
+        return self.png(theme) if kind == "png" else self.svg(theme)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         """In a notebook: the drawing, and its text alternative."""
