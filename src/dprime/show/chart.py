@@ -16,7 +16,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, final
 
-from dprime import validate, whole
+from dprime import text, validate, whole
 from dprime.show import vega, wording
 from dprime.show.series import Axis, Series
 from dprime.show.theme import BASELINE, GAP, Theme, second_pencil
@@ -67,6 +67,10 @@ class Chart:
     series: tuple[Series, ...]
     horizontal: bool = False
     height: int | None = None
+
+    def __post_init__(self) -> None:
+        shown = {name: text.printable(getattr(self, name)) for name in ("title", "about")}
+        vars(self).update(shown)  # which a frozen dataclass lets its own methods change
 
     def __repr__(self) -> str:
         return f"Chart({self.name}: {self.title})"
