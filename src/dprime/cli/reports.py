@@ -63,20 +63,21 @@ def report(
     kind, about = _format(asked), Deployment.from_options(read(DEPLOYMENT, given))
     check_report()
     starting(f"Drawing the report of {run}", given)
-    from dprime.show.report import drawings_of  # noqa: PLC0415  it draws
+    from dprime.show.pdf import printed  # noqa: PLC0415  seldom asked for
+    from dprime.show.report import drawings_of, report_html  # noqa: PLC0415  it draws
 
     record = compared(record_of(run), [record_of(other) for other in others or ()])
     exported = _exported(record, asked, about)
     drawings = drawings_of(record)
     for chart, _ in drawings if "charts" in asked else ():
         check("charts", asked["charts"] / f"{chart.name}.{kind}", (f".{kind}",))
-    made = [written("out", page, _page(record, drawings, about))]
+    made = [written("out", page, report_html(record, drawings, about))]
     if "charts" in asked:
         made += _charts(asked["charts"], kind, drawings)
     if "card" in asked:
         made.append(written("card", asked["card"], _card(asked["card"], record, about)))
     if "pdf" in asked:
-        made.append(written("pdf", asked["pdf"], _pdf(page)))
+        made.append(written("pdf", asked["pdf"], printed(page)))
     made += [written(name, asked[name], text) for name, text in exported.items()]
     if "json" in given:
         show(card_of(record, about), given)
@@ -128,12 +129,6 @@ def _format(asked: Mapping[str, Any]) -> str:
     return validate.one_of("format", asked.get("format", "svg"), options.FORMAT.choices)
 
 
-def _page(record: AuditRecord, drawings: Drawings, about: Deployment) -> str:
-    from dprime.show.report import report_html  # noqa: PLC0415  it draws
-
-    return report_html(record, drawings, about)
-
-
 def _charts(folder: Path, kind: str, drawings: Drawings) -> list[str]:
     from dprime.show.svg import standalone_svg  # noqa: PLC0415  it draws
 
@@ -151,9 +146,3 @@ def _card(path: Path, record: AuditRecord, about: Deployment) -> str:
     if path.suffix.lower() == ".md":
         return card_markdown(record, about)
     return json.dumps(card_of(record, about), indent=2, allow_nan=False) + "\n"
-
-
-def _pdf(page: Path) -> bytes:
-    from dprime.show.pdf import printed  # noqa: PLC0415  it looks for a browser
-
-    return printed(page)
