@@ -7,9 +7,11 @@ BIN := $(VENV)/bin
 DEMO := $(VENV)/.demo
 READY := $(VENV)/.ready
 PACKAGE := .venv-package
+LOCK := .venv-lock/bin/uv pip compile --universal --python-version 3.11 --generate-hashes --no-config --quiet \
+	--custom-compile-command "make lock" --no-annotate -c constraints.txt --default-index https://pypi.org/simple
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test test-all oldest browser check package docs serve-docs publish-docs benchmark evidence clean papers
+.PHONY: demo test test-all oldest browser check package lock sbom vulnerabilities docs serve-docs publish-docs benchmark evidence clean papers
 
 demo: $(DEMO)
 	@$(BIN)/dprime demo
@@ -40,6 +42,21 @@ check: $(READY) docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m pytest --quiet tests/test_package.py -k changelog
+
+# Hashes of what the base install and a release take, for all systems and Pythons, with the versions of constraints.txt.
+lock:
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/pip install --quiet -c constraints.txt uv
+	$(LOCK) pyproject.toml -o requirements.lock
+	$(LOCK) --group pyproject.toml:package -o requirements-package.lock
+
+# What the base install consists of, as CycloneDX.
+sbom: $(PACKAGE)/.ready
+	$(PACKAGE)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible -o dprime.cdx.json requirements.lock
+
+# Known vulnerabilities of what is locked, from the service of the Python Packaging Authority.
+vulnerabilities: $(PACKAGE)/.ready
+	$(PACKAGE)/bin/pip-audit --strict --disable-pip -r requirements.lock -r requirements-package.lock
 
 # Wheel and sdist in dist/, installed into a clean environment of every Python that is found.
 package: $(PACKAGE)/.ready
@@ -87,11 +104,10 @@ $(READY): $(DEMO)
 	$(BIN)/pip install --quiet -c constraints.txt -e ".[train,opacus,ray,web]" --group test --group check --group docs
 	@touch $(READY)
 
-$(PACKAGE)/.ready: pyproject.toml constraints.txt Makefile
+$(PACKAGE)/.ready: requirements-package.lock Makefile
 	$(PYTHON) -m venv $(PACKAGE)
-	$(PACKAGE)/bin/pip install --quiet --upgrade "pip>=25.1"
-	$(PACKAGE)/bin/pip install --quiet -c constraints.txt --group package
+	$(PACKAGE)/bin/pip install --quiet --require-hashes -r requirements-package.lock
 	@touch $(PACKAGE)/.ready
 
 clean:
-	rm -rf $(VENV) $(PACKAGE) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PACKAGE) .venv-lock dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -24,7 +24,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-DIST, CONSTRAINTS = ROOT / "dist", ROOT / "constraints.txt"
+DIST, CONSTRAINTS, LOCK = ROOT / "dist", ROOT / "constraints.txt", ROOT / "requirements.lock"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 PROBE = """\
@@ -73,7 +73,7 @@ def version() -> str:
 def built() -> Path:
     """The wheel, made from the sdist; the checkout must give the same one."""
     shutil.rmtree(DIST, ignore_errors=True)
-    build = (sys.executable, "-m", "build", "--outdir")
+    build = (sys.executable, "-m", "build", "--no-isolation", "--outdir")  # with what is locked
     run(*build, DIST, ROOT)
     (wheel,) = DIST.glob("*.whl")
     with tempfile.TemporaryDirectory() as folder:
@@ -143,12 +143,14 @@ def starts(python: str, name: str) -> bool:
 
 
 def check_install(name: str, python: str, wheel: Path) -> None:
-    """A new environment with the wheel and its base dependencies does what is promised."""
+    """A new environment with the wheel and what is locked does what is promised."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         run(python, "-m", "venv", f"{folder}/env")
         own = f"{folder}/env/bin/python"
-        run(own, "-m", "pip", "install", "--quiet", "-c", CONSTRAINTS, wheel, cwd=folder)
+        install = (own, "-m", "pip", "install", "--quiet")
+        run(*install, "--require-hashes", "-r", LOCK, cwd=folder)
+        run(*install, "--no-deps", wheel, cwd=folder)
         run(own, "-m", "pip", "check", cwd=folder)
         check_commands(Path(folder))
         check_missing_extras(Path(folder))

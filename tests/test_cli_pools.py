@@ -53,12 +53,22 @@ def test_a_frontier_is_trained_and_kept(call, monkeypatch):
     assert "frontier on digits" in call("runs .").out
 
 
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [(TRAINED, "frontier.svg"), ("infer --epsilon 3", "membership-roc-0.3.svg")],
+)
+def test_a_chart_of_somebody_else_is_not_overwritten(call, tmp_path, line, name):
+    (tmp_path / name).write_text("<svg>by hand</svg>")
+    refused(call(line, "--charts", tmp_path), "must be a new file or one that dprime has written")
+    assert (tmp_path / name).read_text() == "<svg>by hand</svg>"
+
+
 @pytest.mark.slow
 def test_several_learning_rates_and_a_chart(call, tmp_path):
     line = f"{TRAINED} --learning-rates 1e-6,1 --charts pictures"
     told = "Rate: the learning rate that did best on every other test record"
     assert told in call(line).words
-    found = call(line, "--json").json
+    found = call(line, "--json").json  # over its own chart
     assert found["learning_rates"] == [1e-6, 1.0]
     assert found["points"][0]["learning_rate"] == 1.0
     assert (tmp_path / "pictures" / "frontier.svg").read_text().startswith("<svg")

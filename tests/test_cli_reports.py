@@ -166,7 +166,7 @@ def test_without_chromium_the_page_is_kept(report, here, monkeypatch):
 def test_nothing_else_is_overwritten(report, here, option, name):
     (here / name).write_text("# by hand, in " + option)
     answer = report("stands.run", option, "." if option == "--charts" else name)
-    refused(answer, f"must be a new file or one that dprime report has written, but it is '{name}'")
+    refused(answer, f"must be a new file or one that dprime has written, but it is '{name}'")
     assert (here / name).read_text() == "# by hand, in " + option
     assert names(here) == {name}
     if option == "--card":

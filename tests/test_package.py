@@ -171,6 +171,27 @@ def test_dependencies_are_few_and_pinned():
     assert set(project["optional-dependencies"]) == extras
 
 
+def named(text):
+    """The versions of a list of requirements, by their names in one spelling."""
+    lines = re.findall(r"^([A-Za-z0-9_.-]+)==(\S+)(.*(?:\n    .+)*)", text, re.MULTILINE)
+    return {re.sub(r"[-_.]+", "-", name).lower(): (at, more) for name, at, more in lines}
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-package.lock"])
+def test_what_is_locked_is_what_the_tests_ran_with(name):
+    pins = named((ROOT / "constraints.txt").read_text())
+    locked = named((ROOT / name).read_text())
+    assert {each: at for each, (at, _) in locked.items()} == {
+        each: pins[each][0] for each in locked
+    }
+    for each, (_, more) in locked.items():
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}(?!\w)", more), each
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = table["project"]["dependencies"], table["dependency-groups"]["package"]
+    wanted = groups["package" in name]
+    assert {re.match(r"[\w-]+", entry).group().lower() for entry in wanted} <= {*locked}
+
+
 def test_no_path_of_a_machine_is_in_the_tree():
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True

@@ -327,16 +327,31 @@ class Floor(Given):
     rounded = staticmethod(round_down)
 
 
+KEPT = "\n\N{NO-BREAK SPACE}\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
+"""What is not printable, and neither moves nor hides a letter: scripts and signs need it."""
+
+
 def printable(words: str) -> str:
-    r"""Words from a file, without control characters, which a terminal would obey.
+    r"""Words from a file, without control characters, which a terminal or a page would obey.
 
     >>> printable("a\x1b[2Jb")
     'a\\x1b[2Jb'
     """
+    if words.isprintable():
+        return words
     return "".join(
-        each if each.isprintable() or each == "\n" else each.encode("unicode_escape").decode()
+        each if each.isprintable() or each in KEPT else each.encode("unicode_escape").decode()
         for each in words
     )
+
+
+def in_print(value: Any) -> Any:
+    """JSON values whose texts are `printable`."""
+    if isinstance(value, Mapping):
+        return {name: in_print(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [in_print(each) for each in value]
+    return printable(value) if isinstance(value, str) else value
 
 
 def aligned(rows: Sequence[Sequence[str]], *left: int) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Real
 from typing import Self
 
+LONGEST = 1000  # letters that a sentence shows of what was found
 WHOLE_TOLERANCE = 1e-9  # how far from a whole number a float still counts as one (2000.0 does)
 
 
@@ -32,7 +33,8 @@ class InputError(ValueError):
         cls, parameter: str, requirement: str, found: str, remedy: str = "", value: object = None
     ) -> Self:
         """The error in its usual words."""
-        error = cls(f"{parameter} must {requirement}, but {found}{remedy and ': ' + remedy}.")
+        short = found if len(found) <= LONGEST else f"{found[:LONGEST]} …"
+        error = cls(f"{parameter} must {requirement}, but {short}{remedy and ': ' + remedy}.")
         error.parameter, error.requirement, error.remedy = parameter, requirement, remedy
         error.value = value
         return error

@@ -1,6 +1,7 @@
 """Saved runs: descriptions, real checkpoints of Opacus, states of the monitor."""
 
 import json
+import zipfile
 
 import pytest
 import torch
@@ -355,3 +356,18 @@ def test_in_a_file_with_both_the_monitor_s_state_is_read(beside, code, words):
     else:
         assert risk(report).about == "the steps that the monitor saw"
         assert risk(report).mechanism == DPSGD(1.0, 0.01, 50)
+
+
+def test_a_checkpoint_that_takes_more_memory_than_its_bytes(tmp_path):
+    saved = {"spent": THREE, "net": {"weight": torch.zeros(10_000)}}
+    torch.save(saved, tmp_path / "run.pt")
+    with (
+        zipfile.ZipFile(tmp_path / "run.pt") as plain,
+        zipfile.ZipFile(tmp_path / "packed.pt", "w", zipfile.ZIP_DEFLATED) as packed,
+    ):
+        for name in plain.namelist():
+            packed.writestr(name, plain.read(name))
+    assert torch.load(tmp_path / "packed.pt", weights_only=True)["net"]["weight"].shape == (10_000,)
+    assert check(tmp_path / "run.pt").reading
+    with pytest.raises(InputError, match="a checkpoint of plain values and tensors"):
+        check(tmp_path / "packed.pt")

@@ -8,7 +8,7 @@ import pytest
 
 from dprime import DPSGD, InputError, PoolSampled
 from dprime.membership.pool import draw
-from dprime.membership.pool_files import FORMAT, mechanism_of, sample, write_together
+from dprime.membership.pool_files import FORMAT, mechanism_of, sample
 from dprime.membership.pool_forms import TextPool
 from dprime.plain import to_json
 
@@ -158,21 +158,6 @@ def test_repetitions_are_refused_unless_told_apart(folder):
         sample("twins.csv", "b.csv", probability_column="pi", ignore=["id"])  # π tells nobody apart
 
 
-def test_a_failure_leaves_nothing_behind(tmp_path):
-    old = tmp_path / "old"
-    old.write_text("old")
-
-    def fail(stream):
-        stream.write(b"half of it")
-        raise OSError(28, "No space left on device")
-
-    paths = {"members": old, "out": tmp_path / "train.csv"}
-    with pytest.raises(InputError, match=r"out must be .* written \(No space left on device\)"):
-        write_together(paths, {"members": "new", "out": fail})
-    assert [path.name for path in tmp_path.iterdir()] == ["old"]
-    assert old.read_text() == "old"
-
-
 def test_an_interruption_leaves_nothing_behind(folder, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -181,13 +166,3 @@ def test_an_interruption_leaves_nothing_behind(folder, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         sample("pool.csv", "train.csv", sampling_probability=0.3, members="who")
     assert [path.name for path in folder.iterdir()] == ["pool.csv"]
-
-
-def test_what_is_secret_is_so_while_it_is_written(tmp_path):
-    seen = []
-
-    def look(stream):
-        seen.append(stat.S_IMODE(tmp_path.joinpath(stream.name).stat().st_mode))
-
-    write_together({"out": tmp_path / "train.csv"}, {"out": look})
-    assert seen == [0o600]

@@ -100,7 +100,7 @@ def test_a_missing_and_a_broken_file_are_refused(path):
     with pytest.raises(InputError, match="pool must be"):
         open_pool(path)
     path.unlink()
-    with pytest.raises(InputError, match=r"file that can be read \(No such file"):
+    with pytest.raises(InputError, match="must be a file, but it is missing"):
         open_pool(path)
 
 
@@ -209,7 +209,7 @@ def test_an_archive_keeps_its_packing_and_its_single_numbers(tmp_path, save):
         ({"x": np.eye(6), "y": np.eye(4)}, "of one length, .* but it is of 4 and 6 records"),
         ({"x": np.zeros(4, dtype=np.longdouble)}, "x must be of numbers or text"),
         ({"x": np.zeros(4, dtype=[("a", "i1"), ("b", "f8")])}, "x must be of numbers or text"),
-        ({"x": np.array([{"a": 1}, None])}, "a .npz file that can be read .Object arrays"),
+        ({"x": np.array([{"a": 1}, None])}, "a .npz file that can be read .it declares object"),
         ({"classes": np.int64(3)}, "but it is of no records"),
     ],
     ids=["lengths", "idle bytes", "parts", "objects", "no record"],

@@ -34,7 +34,7 @@ from dprime.runs.arrays import Arrays
 from dprime.runs.run import Run
 from dprime.runs.states import Event, State
 from dprime.shapes import Polygon
-from dprime.text import round_down, round_up, told
+from dprime.text import in_print, printable, round_down, round_up, told
 
 Floats = NDArray[np.float64]
 
@@ -303,7 +303,7 @@ def record_of(run: str | Path | Run) -> AuditRecord:
 
 def _read(run: Run, kept: Mapping[str, Any]) -> AuditRecord:
     """The record from JSON values, in which ∞ is None and a tuple is a list."""
-    config, values = AuditConfig.of(run), _in_tuples(kept)
+    config, values = AuditConfig.of(run), _in_tuples(in_print(kept))
     claim, lower, verdict = values.pop("claim"), values.pop("lower"), values.pop("verdict")
     limits = {name: math.inf for name in ("reached", "allowed") if verdict[name] is None}
     reading = Reading(**verdict["metric"])
@@ -319,8 +319,8 @@ def _read(run: Run, kept: Mapping[str, Any]) -> AuditRecord:
             "bounds": tuple(LowerBound(**each) for each in bounds),
             "blocks": State(**values["blocks"]),
             "events": tuple(Event(**each) for each in values["events"]),
-            "versions": run.versions,
-            "name": run.path.name,
+            "versions": in_print(run.versions),
+            "name": printable(run.path.name).replace("\n", "\\n"),
             "created": run.created,
             "changed": run.changed(),
             "config": config,

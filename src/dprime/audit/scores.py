@@ -6,6 +6,7 @@ The attacker says "member" where a score lies strictly above the threshold: ties
 from __future__ import annotations
 
 import csv
+import io
 from array import array
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dprime import validate
+from dprime import bounded, validate
 from dprime.data import arrays
 from dprime.privacy_loss import Array
 
@@ -88,22 +89,24 @@ def _checked(name: str, scores: ArrayLike) -> Array:
 WORLDS = {"in": "in", "out": "out", "1": "in", "0": "out"}
 """What a file may call the worlds."""
 
+LARGEST = 1_000_000_000  # bytes of a file of scores
+
 
 def read_scores(path: Path) -> tuple[Array, Array]:
     """The scores of world `in` and of world `out` in a CSV file with a header."""
     found = {"in": array("d"), "out": array("d")}
+    content = io.BytesIO(bounded.read_bytes(path, LARGEST, "give the path of a CSV file"))
     try:
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            reader = csv.reader(lines)
-            places = _columns(next(reader, []))
-            for row in filter(None, reader):
-                score, world = (row[place] if place < len(row) else "" for place in places)
-                line = reader.line_num
-                validate.one_of(f"world in line {line}", world.strip().lower(), tuple(WORLDS))
-                number = validate.parse(f"score in line {line}", score)
-                found[WORLDS[world.strip().lower()]].append(number)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        wanted = f"a CSV file to read ({getattr(error, 'strerror', None) or error})"
+        reader = csv.reader(io.TextIOWrapper(content, "utf-8-sig", newline=""))
+        places = _columns(next(reader, []))
+        for row in filter(None, reader):
+            score, world = (row[place] if place < len(row) else "" for place in places)
+            line = reader.line_num
+            validate.one_of(f"world in line {line}", world.strip().lower(), tuple(WORLDS))
+            number = validate.parse(f"score in line {line}", score)
+            found[WORLDS[world.strip().lower()]].append(number)
+    except (UnicodeDecodeError, csv.Error) as error:
+        wanted = f"a CSV file to read ({error})"
         raise validate.invalid_value("scores", str(path), wanted, "give its path") from None
     return np.asarray(found["in"]), np.asarray(found["out"])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
@@ -210,6 +211,9 @@ def read_saved(path: Path, start: bytes) -> object:
     import torch  # noqa: PLC0415  only checkpoints need it
 
     try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(each.file_size for each in archive.infolist()) > path.stat().st_size:
+                raise ValueError("PyTorch packs nothing")
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception:  # whatever torch raises: the file is not what it should be
         wanted = "a checkpoint of plain values and tensors"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import Console, RenderableType
 from rich.markup import escape
+from rich.table import Table
 from typer.core import TyperCommand
 
 from dprime import option, options, text, validate
@@ -100,12 +101,26 @@ def show(record: Mapping[str, Any], given: Mapping[str, Any], *texts: Renderable
         print(json.dumps(record, indent=2, allow_nan=False))
         return
     for each in texts:
-        Console().print(each, highlight=False)
+        Console(markup=False).print(_in_print(each), highlight=False)
+
+
+def _in_print(shown: RenderableType) -> RenderableType:
+    """A table or a text without the characters that a terminal obeys."""
+    if isinstance(shown, Table):
+        shown.title, shown.caption = (
+            text.printable(each) if isinstance(each, str) else each
+            for each in (shown.title, shown.caption)
+        )
+        for column in shown.columns:
+            column.header = _in_print(column.header)
+            column._cells = [*map(_in_print, column._cells)]
+    return text.printable(shown) if isinstance(shown, str) else shown
 
 
 def say(words: str, style: str = "", *, error: bool = False) -> None:
     """A line as it is, whatever is in it."""
-    Console(stderr=error).print(words, style=style, highlight=False, markup=False, soft_wrap=True)
+    shown = text.printable(words)
+    Console(stderr=error).print(shown, style=style, highlight=False, markup=False, soft_wrap=True)
 
 
 def starting(words: str, given: Mapping[str, Any]) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from dprime import options, text, validate
+from dprime import options, text, validate, whole
 from dprime.cli import command
 from dprime.cli.command import takes
+from dprime.cli.outputs import check_name, written
 from dprime.cli.tables import interval_cell, plain_table
 from dprime.mechanisms import DEFAULT_ADJACENCY
 from dprime.membership.planner import PoolPlan
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from dprime.runs.backends import Backend
     from dprime.show.chart import Chart
 
-WRITTEN = (*options.BACKENDS, options.RUN, options.CHARTS, options.CHART_FORMAT)
+WRITTEN = (*options.BACKENDS, options.RUN, options.CHARTS, options.CHART_FORMAT, options.FORCE)
 FRONTIER, INFERENCE = options_of(FrontierRequest), InferenceRequest.takes()
 
 
@@ -40,7 +41,7 @@ def frontier(**given: str) -> None:
         _, made = request.planned()
         command.show(to_json(made), given, plan_table(made), made.planned)
         return
-    _make_folder(given)
+    _make_folder(given, "frontier")
     command.check_torch("training")
     command.starting(f"Starting a frontier on {request.data}", given)
     where = command.backend_of(given, request.device)
@@ -55,7 +56,7 @@ def infer(**given: str) -> None:
     command.check_torch("membership inference")
     command.check_fail_on(given)
     request = InferenceRequest.of(read(INFERENCE, given))
-    _make_folder(given)
+    _make_folder(given, "membership-roc", "precision-over-prior")
     command.starting(f"Starting membership inference on {request.data}", given)
     where = command.backend_of(given, request.device)
     found = finish_inference(request, command.path_of(given, "infer", request.data), where, given)
@@ -99,8 +100,8 @@ def _check_nothing_is_written(given: Mapping[str, str]) -> None:
             raise validate.invalid_value(name, given[name], wanted, remedy)
 
 
-def _make_folder(given: Mapping[str, str]) -> None:
-    """Make the folder of charts before anything is trained."""
+def _make_folder(given: Mapping[str, str], *names: str) -> None:
+    """Make the folder of charts, whose names begin with these, before anything is trained."""
     form = given.get("format", "svg")
     validate.one_of("format", form, options.CHART_FORMAT.choices)
     if "charts" not in given:
@@ -108,19 +109,19 @@ def _make_folder(given: Mapping[str, str]) -> None:
     from dprime.show.needs import check_drawing  # noqa: PLC0415  only charts need it
 
     check_drawing()
-    try:
-        Path(given["charts"]).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        wanted = f"a folder to write to ({error.strerror})"
-        raise validate.invalid_value(
-            "charts", given["charts"], wanted, "give another place"
-        ) from None
+    folder = Path(given["charts"])
+    with whole.placing("charts", folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        for path in sorted(folder.glob(f"{name}*.{form}")):
+            check_name("charts", path, (f".{form}",), force="force" in given)
 
 
 def _draw(drawn: Mapping[str, Chart], given: Mapping[str, str]) -> None:
     for name, chart in drawn.items():
-        path = chart.save(Path(given["charts"]) / f"{name}.{given.get('format', 'svg')}")
-        command.note(f"Written: {path}", given)
+        form = given.get("format", "svg")
+        path = Path(given["charts"]) / f"{name}.{form}"
+        command.note(written("charts", path, chart.drawn(form)), given)
 
 
 def _of_frontier(found: FrontierRecord) -> dict[str, Chart]:

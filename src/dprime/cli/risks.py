@@ -114,7 +114,7 @@ def choose(**given: str) -> None:
     shown = {"chosen": {"name": name, "value": value}, **told}
     digits = text.safe_digits(name, value)
     title = text.describe(shown["mechanism"], *compared, chosen=name)
-    chosen = f"[bold]Chosen: {name.replace('_', ' ')} {digits}[/bold]"
+    chosen = Text(f"Chosen: {name.replace('_', ' ')} {digits}", "bold")
     show(shown, given, chosen, risk_table(title, answers, *compared))
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib
-import io
 import os
 import warnings
-import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,10 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dprime import text, validate
+from dprime import bounded, text, validate
+from dprime.data import arrays
 
 VARIABLE = "DPRIME_DATA"  # names the data folder where `data_dir` is not given
 AGAIN = "download it again; it may be damaged"
+LARGEST, LARGEST_TEXT = 1_000_000_000, 20_000_000
+"""Bytes of a file, unpacked; words take many times the memory of their text."""
 
 
 class MissingFileError(FileNotFoundError, validate.InputError):
@@ -76,11 +76,10 @@ def folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
     return None if name is None else Path(name)
 
 
-def read(path: Path) -> bytes:
+def read(path: Path, most: int = LARGEST) -> bytes:
     """The contents of a file, unpacked if it is gzipped."""
-    contents = path.read_bytes()
     try:
-        return gzip.decompress(contents) if contents.startswith(b"\x1f\x8b") else contents
+        return bounded.unpacked(path, most, AGAIN)
     except (OSError, EOFError, zlib.error):
         raise broken(path, "a whole gzip file") from None
 
@@ -88,7 +87,7 @@ def read(path: Path) -> bytes:
 def read_text(path: Path) -> str:
     """The contents of a file as text, unpacked if it is gzipped."""
     try:
-        return read(path).decode("ascii")
+        return read(path, LARGEST_TEXT).decode("ascii")
     except UnicodeDecodeError:
         raise broken(path, "plain text") from None
 
@@ -96,9 +95,9 @@ def read_text(path: Path) -> str:
 def read_arrays(path: Path, *keys: str) -> list[NDArray[Any]]:
     """Arrays of an npz file, in the order of the keys."""
     try:
-        with np.load(io.BytesIO(read(path)), allow_pickle=False) as archive:
-            return [archive[key] for key in keys]
-    except (KeyError, TypeError, ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error):
+        found, _ = arrays.archived(read(path), LARGEST)
+        return [found[key] for key in keys]
+    except (KeyError, ValueError):
         raise broken(path, f"an npz file with {', '.join(keys)}") from None
 
 

@@ -6,6 +6,7 @@ they are cut out as bytes and never parsed: about a second, where `np.loadtxt` t
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -45,10 +46,10 @@ def _read_packed(name: str, path: Path, features: int, classes: int) -> Dataset:
 
 
 def _read_lines(name: str, path: Path, features: int, classes: int) -> Dataset:
-    lines = files.read(path).translate(None, b'" \r').rstrip(b"\n").split(b"\n")
+    lines = io.BytesIO(files.read(path).translate(None, b'" \r').rstrip(b"\n") or b"\n")
     commas, labels, digits = b"," * (features - 1), [], []
     for number, line in enumerate(lines, start=1):
-        label, _, row = line.partition(b",")
+        label, _, row = line.rstrip(b"\n").partition(b",")
         plain = label.isdigit() and len(label) <= LONGEST_LABEL and len(row) == 2 * features - 1
         if not plain or row[1::2] != commas or row[::2].strip(b"01"):
             requirement = f"a class and {features} features 0 or 1, with commas"

@@ -11,14 +11,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
-from dprime import bounded, text, validate
+from dprime import bounded, text, validate, whole
 from dprime.mechanisms import Mechanism, PoolSampled
 from dprime.membership.pool import Draw, Floats, check_distinct, check_probabilities, draw
 from dprime.membership.pool_forms import FORMS, PoolFile, open_pool
@@ -27,8 +25,6 @@ from dprime.seeds import SEED_BITS, fresh_seed
 
 ENDING = ".pool.json"  # what the public file's name adds to that of the training set
 FORMAT = "dprime pool, version 1"  # what the public file says of itself
-Content = str | Callable[[BinaryIO], object]  # a text, or a function that writes to a file
-
 PUBLIC = "the public file"
 LONGEST_PUBLIC = 10_000_000  # bytes of a public file
 SEED_DIGITS = SEED_BITS // 4
@@ -121,13 +117,13 @@ def sample(
     seed = fresh_seed() if kept is None else kept
     drawn = draw(len(records), chances, seed=seed)
     facts = _facts(drawn, probability_column, batch_size)
-    contents: dict[str, Content] = {PUBLIC: json.dumps(to_json(facts), indent=2) + "\n"}
+    contents: dict[str, whole.Content] = {PUBLIC: json.dumps(to_json(facts), indent=2) + "\n"}
     if seed_path and kept is None:
         contents["seed_file"] = f"{seed:0{SEED_DIGITS}x}\n"
     if members is not None:
         contents["members"] = "".join("1\n" if member else "0\n" for member in drawn.members)
     contents["out"] = partial(records.write, drawn.members)
-    write_together(paths, contents)
+    whole.write_together(paths, contents, private=contents.keys() - {PUBLIC})
     return facts
 
 
@@ -195,30 +191,3 @@ def others_can_read(path: str | Path) -> bool:
     """Whether there is a file that others than its owner can read."""
     place = Path(path)
     return os.name == "posix" and place.exists() and bool(place.stat().st_mode & 0o044)
-
-
-def write_together(paths: Mapping[str, Path], contents: Mapping[str, Content]) -> None:
-    """Write all files or none: each beside its place first, then all are renamed.
-
-    What is secret, all but the public file, can only be read by its owner, from its first byte on.
-    """
-    parts: dict[str, Path] = {}
-    name = next(iter(contents))
-    try:
-        for name, content in contents.items():
-            parts[name] = paths[name].with_name(f".{paths[name].name}.{secrets.token_hex(8)}.part")
-            private = partial(os.open, mode=0o666 if name == PUBLIC else 0o600)
-            with open(parts[name], "xb", opener=private) as stream:
-                if isinstance(content, str):
-                    stream.write(content.encode())
-                else:
-                    content(stream)
-        for name, part in parts.items():
-            part.replace(paths[name])
-    except OSError as error:
-        wanted = f"a file that can be written ({error.strerror or error})"
-        remedy = "give a place that you can write to"
-        raise validate.invalid_value(name, str(paths[name]), wanted, remedy) from None
-    finally:
-        for part in parts.values():
-            part.unlink(missing_ok=True)

@@ -6,22 +6,24 @@ import csv
 import io
 import itertools
 import sys
-import zipfile
-import zlib
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from dprime import text, validate
-from dprime.data.arrays import array_rows
+from dprime import bounded, text, validate
+from dprime.data.arrays import ROWS_AT_ONCE, archived, array_of, array_rows
 from dprime.membership.pool import Bools, Floats
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+LARGEST, LONGEST_ROW = 4_000_000_000, 16_000_000  # bytes of a pool, unpacked, and of a line in it
+MOST_RECORDS = 20_000_000
 
 PLAIN, PADDED = "biufcmMSU", "gG"
 """Kinds of arrays whose equal entries have equal bytes; long doubles have idle bytes."""
@@ -59,8 +61,8 @@ class TextPool(PoolFile):
     fields as read. One is named by its first line, counted from 1 with the header.
     """
 
-    def __init__(self, path: Path, delimiter: str) -> None:
-        self._bytes = path.read_bytes()
+    def __init__(self, content: bytes, delimiter: str) -> None:
+        self._bytes = content
         if b"\0" in self._bytes:
             requirement = "text in UTF-8 or another encoding with one byte for a comma"
             raise validate.invalid_input("pool", "something else", requirement, "save it as UTF-8")
@@ -69,26 +71,33 @@ class TextPool(PoolFile):
         header, _, self._header_end, _ = next(rows, ([], 0, 0, 1))
         self.columns = tuple(header)
         _check_header(self.columns)
-        spans = []
+        spans = array("q")
         for fields, start, stop, line in rows:
             if len(fields) != len(header):
                 name = f"the number of fields in line {line}"
                 raise validate.invalid_value(name, len(fields), f"{len(header)}", "mend the line")
-            spans.append((start, stop, line))
-        self._spans, self.count = np.array(spans, dtype=np.int64).reshape(-1, 3), len(spans)
+            spans.extend((start, stop, line))
+            _check_count(len(spans) // 3)
+        self._spans = np.array(spans, dtype=np.int64).reshape(-1, 3)
+        self.count = len(self._spans)
 
     def _parsed(self) -> Iterator[tuple[list[str], int, int, int]]:
         """The fields of each row, the bytes from where to where it goes, and its first line."""
         begin = len(BYTE_ORDER_MARK) if self._bytes.startswith(BYTE_ORDER_MARK) else 0
-        lines = io.BytesIO(self._bytes[begin:]).readlines()
-        starts = list(itertools.accumulate(map(len, lines), initial=begin))
-        texts = (line.decode("utf-8", "surrogateescape") for line in lines)
-        reader = csv.reader(texts, delimiter=self._delimiter, strict=True)
-        first = 0
+        stream, start, first = io.BytesIO(self._bytes), begin, 0
+        stream.seek(begin)
+
+        def texts() -> Iterator[str]:
+            while line := stream.readline(LONGEST_ROW + 1):
+                if stream.tell() - start > LONGEST_ROW:
+                    raise ValueError(f"line {first + 1}: more than {LONGEST_ROW:,} bytes")
+                yield line.decode("utf-8", "surrogateescape")
+
+        reader = csv.reader(texts(), delimiter=self._delimiter, strict=True)
         while (fields := self._next(reader)) is not None:
             if fields:
-                yield fields, starts[first], starts[reader.line_num], first + 1
-            first = reader.line_num
+                yield fields, start, stream.tell(), first + 1
+            start, first = stream.tell(), reader.line_num
 
     @staticmethod
     def _next(reader: Any) -> list[str] | None:
@@ -149,15 +158,11 @@ class ArrayPool(PoolFile):
     The fields of a structured array are its columns. A single number in an archive is copied.
     """
 
-    def __init__(self, path: Path) -> None:
-        loaded = np.load(path, allow_pickle=False)
-        self._save: Any = np.save if isinstance(loaded, np.ndarray) else np.savez
-        self._arrays: dict[str, NDArray[Any]] = {"": loaded}
-        if self._save is np.savez:
-            with loaded:
-                self._arrays = dict(loaded)
-                if any(entry.compress_type for entry in loaded.zip.infolist()):
-                    self._save = np.savez_compressed
+    def __init__(self, content: bytes) -> None:
+        alone = content.startswith(npy.MAGIC_PREFIX)
+        found, packed = ({"": array_of(content)}, False) if alone else archived(content, LARGEST)
+        self._arrays: dict[str, NDArray[Any]] = found
+        self._save: Any = np.save if alone else np.savez_compressed if packed else np.savez
         self._columns = {name: array for name, array in self._arrays.items() if array.ndim}
         lengths = {len(array) for array in self._columns.values()}
         if len(lengths) != 1:
@@ -166,12 +171,13 @@ class ArrayPool(PoolFile):
             remedy = "keep what does not belong to the records in another file"
             raise validate.invalid_input("pool", shown, wanted, remedy)
         (self.count,) = lengths
-        if self._save is np.save and loaded.dtype.names:
-            self._columns = {name: loaded[name] for name in loaded.dtype.names}
+        _check_count(self.count)
+        if alone and (names := found[""].dtype.names):
+            self._columns = {name: found[""][name] for name in names}
         self.columns = tuple(self._columns)
-        for name, array in self._columns.items():
-            if array.dtype.kind not in PLAIN or array.dtype.char in PADDED:
-                shown, wanted = f"of {array.dtype}", "of numbers or text"
+        for name, column in self._columns.items():
+            if column.dtype.kind not in PLAIN or column.dtype.char in PADDED:
+                shown, wanted = f"of {column.dtype}", "of numbers or text"
                 remedy = "save each of its parts as an array"
                 raise validate.invalid_input(name or "the array", shown, wanted, remedy)
 
@@ -196,7 +202,7 @@ class ArrayPool(PoolFile):
 class ParquetPool(PoolFile):
     """Parquet, read with pyarrow; a copy has the pool's schema and compression."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, content: bytes) -> None:
         if find_spec("pyarrow") is None:
             lacking = "installed for a Parquet file"
             raise validate.invalid_input("pyarrow", "missing", lacking, text.install("parquet"))
@@ -204,8 +210,10 @@ class ParquetPool(PoolFile):
         import pyarrow.parquet  # noqa: PLC0415
 
         self._pyarrow = pyarrow
-        with pyarrow.parquet.ParquetFile(path) as file:  # its ArrowInvalid is a ValueError
-            self._table = file.read()
+        source = pyarrow.BufferReader(content)
+        with pyarrow.parquet.ParquetFile(source) as file:  # its ArrowInvalid is a ValueError
+            _check_count(file.metadata.num_rows)
+            self._table = pyarrow.Table.from_batches(_batches(file), file.schema_arrow)
             groups = file.metadata.num_row_groups and file.metadata.num_columns
             packing = file.metadata.row_group(0).column(0).compression if groups else "SNAPPY"
         self._packing = "NONE" if packing == "UNCOMPRESSED" else packing
@@ -240,14 +248,34 @@ class ParquetPool(PoolFile):
         self._pyarrow.parquet.write_table(kept, stream, compression=self._packing)
 
 
+def _batches(file: Any) -> Iterator[Any]:
+    """The batches of a Parquet file: a value that is stored once may be there in every row."""
+    about = file.metadata
+    groups = (about.row_group(number) for number in range(about.num_row_groups))
+    chunks = (group.column(place) for group in groups for place in range(group.num_columns))
+    longest = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
+    left = LARGEST
+    rows = LARGEST // max(8 * longest, 1)  # a batch is much less than all that is allowed
+    for batch in file.iter_batches(max(1, min(rows, ROWS_AT_ONCE))):
+        left -= batch.nbytes
+        if left < 0:
+            raise ValueError(f"it unpacks to more than {LARGEST:,} bytes")
+        yield batch
+
+
+def _check_count(count: int) -> None:
+    if count > MOST_RECORDS:
+        raise ValueError(f"it has more than {MOST_RECORDS:,} records")
+
+
 def _no_numbers(column: str, shown: str) -> validate.InputError:
     wanted = "one number for each record"
     return validate.invalid_input(column, shown, wanted, "name another column")
 
 
-FORMS: dict[str, Callable[[Path], PoolFile]] = {
-    ".csv": lambda path: TextPool(path, ","),
-    ".tsv": lambda path: TextPool(path, "\t"),
+FORMS: dict[str, Callable[[bytes], PoolFile]] = {
+    ".csv": lambda content: TextPool(content, ","),
+    ".tsv": lambda content: TextPool(content, "\t"),
     ".parquet": ParquetPool,
     ".npy": ArrayPool,
     ".npz": ArrayPool,
@@ -262,13 +290,13 @@ def open_pool(path: str | Path) -> PoolFile:
     if form is None:
         endings = f"a file that ends in {', '.join(FORMS)}"
         raise validate.invalid_value("pool", str(path), endings, "convert it")
+    remedy = "give the path of a whole file, without objects of Python"
+    content = bounded.read_bytes(place, LARGEST, remedy)
     try:
-        place.stat()  # a missing file reads the same in every form
-        return form(place)
+        return form(content)
     except validate.InputError:
         raise
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0].rstrip(".")
+    except (OSError, ValueError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
         wanted = f"a {place.suffix.lower()} file that can be read ({reason})"
-        remedy = "give the path of a whole file, without objects of Python"
         raise validate.invalid_value("pool", str(path), wanted, remedy) from None

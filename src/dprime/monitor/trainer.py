@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import torch
 
-from dprime import validate
+from dprime import validate, whole
 from dprime.monitor.checkpoint import restore, whole_state
 from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.monitor import Monitor
@@ -82,7 +83,8 @@ class TrainerMonitor(TrainerCallback):
         for folder in _folders(args, state):
             file = folder / STATE_FILE
             if file.is_file() and _number(TrainerState.load_from_json(str(file))) == number:
-                torch.save(whole_state(self.monitor) | {TRAINING: number}, folder / FILE)
+                kept = whole_state(self.monitor) | {TRAINING: number}
+                whole.write("checkpoint", folder / FILE, partial(torch.save, kept))
                 return
         warnings.warn(
             f"The folder of the checkpoint at step {state.global_step:,} was not found under "

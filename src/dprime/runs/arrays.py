@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import io
-import math
-import zipfile
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from dprime import validate
+from dprime.data.arrays import archived
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -59,22 +57,9 @@ def _storable(array: object) -> bool:
 def unpack(data: bytes) -> dict[str, NDArray[Any]]:
     """The arrays in an npz file that `pack` made; none takes more memory than its bytes."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            stored = [each.compress_type == zipfile.ZIP_STORED for each in archive.infolist()]
-            if not all(stored):
-                raise ValueError("they are compressed")
-            names = archive.namelist()
-            return {name.removesuffix(".npy"): _array(archive.read(name)) for name in names}
-    except (ValueError, KeyError, SyntaxError, RuntimeError, zipfile.BadZipFile) as error:
+        found, packed = archived(data, len(data))
+        if packed:
+            raise ValueError("they are compressed")
+    except ValueError as error:
         raise ArraysError(f"arrays must be as they were stored, but {error}.") from error
-
-
-def _array(member: bytes) -> NDArray[Any]:
-    """The array of an npy file, which has as many bytes as its header says."""
-    file = io.BytesIO(member)
-    reads = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-    shape, by_columns, kind = reads[npy.read_magic(file)](file)
-    start = file.tell()
-    if kind.hasobject or math.prod(shape) * kind.itemsize != len(member) - start:
-        raise ValueError(f"one declares the shape {shape}")
-    return np.ndarray(shape, kind, member, start, order="F" if by_columns else "C")
+    return found

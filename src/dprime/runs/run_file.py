@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import dprime
-from dprime import validate
+from dprime import validate, whole
 from dprime.options import RUNS
 from dprime.runs.arrays import LARGEST_BLOCK
 
@@ -139,10 +139,7 @@ def create(path: Path, about: Mapping[str, str], blocks: int) -> None:
             fresh.replace(path)
         finally:
             remove(fresh)
-        if os.name == "posix":  # put the new name on the disk too; others sync no folder
-            folder = os.open(path.parent, os.O_RDONLY)
-            os.fsync(folder)
-            os.close(folder)
+        whole.sync(path.parent)
 
 
 def _check_free(path: Path) -> None:

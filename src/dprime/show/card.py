@@ -13,6 +13,7 @@ from dprime.plain import to_json
 from dprime.show import numbers, repeat, words
 from dprime.show.deployment import FIELDS, Deployment
 from dprime.show.sentences import say
+from dprime.text import printable
 
 SCHEMA: dict[str, Any] = json.loads(
     files("dprime.show").joinpath("card-2.schema.json").read_text(encoding="utf-8")
@@ -139,9 +140,9 @@ def card_markdown(record: AuditRecord, about: Deployment | None = None) -> str:
     commands = "\n".join(shown["run"]["commands"])
     parts = [
         "## Privacy",
-        f"**{verdict['headline']}** {words.how_sure(record)}",
-        _plain(verdict["what_happened"]),
-        *(f"> {_plain(notice)}" for notice in verdict["notices"]),
+        f"**{plain(verdict['headline'])}** {plain(words.how_sure(record))}",
+        plain(verdict["what_happened"]),
+        *(f"> {plain(notice)}" for notice in verdict["notices"]),
         "### What the claim means for one person",
         _items(shown["claim"]["meaning"]),
         "### What this does not say",
@@ -162,14 +163,14 @@ def card_markdown(record: AuditRecord, about: Deployment | None = None) -> str:
               for other in record.other_runs),
         ]),
         "### The numbers",
-        f"{numbers.title(record.deciding)} {decides}, by the method {record.method.method}. "
-        f"{words.decided(record)}",
+        plain(f"{numbers.title(record.deciding)} {decides}, by the method {record.method.method}. "
+              f"{words.decided(record)}"),
         "| what | reached, at least | claimed, at most |\n| :--- | ---: | ---: |\n"
         + "".join(
-            f"| {numbers.title(each)} | {' | '.join(numbers.ends(each))} |\n"
+            f"| {plain(numbers.title(each))} | {' | '.join(numbers.ends(each))} |\n"
             for each in record.metrics
         )
-        + f"\nReached: {words.reached_by(record)}.",
+        + f"\n{plain(f'Reached: {words.reached_by(record)}.')}",
         "### What was assumed",
         _items(shown["assumed"]),
         "### How it relates to the law",
@@ -182,20 +183,21 @@ def card_markdown(record: AuditRecord, about: Deployment | None = None) -> str:
         f"```{'json' if record.config.in_python else 'toml'}\n"
         f"{repeat.settings_text(record).strip()}\n```",
         f"```sh\n{commands}\n```" if commands else "",
-        f"dprime {record.versions.get('dprime', '')}, run {_plain(record.name)}, "
-        f"{record.changed:%Y-%m-%d}.",
+        plain(f"dprime {record.versions.get('dprime', '')}, run {record.name}, "
+              f"{record.changed:%Y-%m-%d}."),
         MARK,
     ]  # fmt: skip
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _items(sentences: list[str]) -> str:
-    return "\n".join(f"- {_plain(sentence)}" for sentence in sentences)
+    return "\n".join(f"- {plain(sentence)}" for sentence in sentences)
 
 
-ESCAPED = str.maketrans({"|": "\\|", "[": "\\[", "<": "&lt;"})
+ESCAPED = str.maketrans({"\\": "\\\\", "|": "\\|", "[": "\\[", "<": "&lt;"})
 
 
-def _plain(sentence: str) -> str:
-    """On one line, and nothing in it that Markdown would take for a table, a link or HTML."""
-    return " ".join(sentence.split()).translate(ESCAPED)
+def plain(sentence: str) -> str:
+    """On one line, and nothing in it that Markdown would take for a block, a link or HTML."""
+    line = " ".join(printable(sentence).split()).translate(ESCAPED)
+    return f"\\{line}" if line.startswith(tuple("#>+-=~`*_")) else line

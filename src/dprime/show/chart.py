@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, final
 
 import dprime
-from dprime import validate
+from dprime import text, validate, whole
 from dprime.show import theme as look
 from dprime.show import vega, wording
 from dprime.show.series import Axis, Series
@@ -77,6 +77,10 @@ class Chart:
     of: str = ""
     horizontal: bool = False
     height: int | None = None
+
+    def __post_init__(self) -> None:
+        shown = {name: text.printable(getattr(self, name)) for name in ("title", "about")}
+        vars(self).update(shown)  # which a frozen dataclass lets its own methods change
 
     def __repr__(self) -> str:
         return f"Chart({self.name}: {self.title})"
@@ -191,13 +195,14 @@ class Chart:
         if kind not in FORMATS:
             remedy = f"end it in .{', .'.join(FORMATS)}"
             raise validate.invalid_value("path", str(path), "the name of a picture", remedy)
-        if kind == "png":
-            place.write_bytes(self.png(theme))
-        elif kind == "svg":
-            place.write_text(self.svg(theme), encoding="utf-8")
-        else:
-            place.write_text(json.dumps(self.spec(theme), indent=1), encoding="utf-8")
+        whole.write("path", place, self.drawn(kind, theme))
         return place
+
+    def drawn(self, kind: str, theme: Theme = "light") -> str | bytes:
+        """The content of a file of the kind "svg", "png" or "json"."""
+        if kind == "json":
+            return json.dumps(self.spec(theme), indent=1)
+        return self.png(theme) if kind == "png" else self.svg(theme)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         """In a notebook: the drawing, and its text alternative."""

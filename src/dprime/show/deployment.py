@@ -16,13 +16,14 @@ from dprime.parameters import Checked
 from dprime.plain import to_json
 from dprime.show import words
 from dprime.show.numbers import risk
+from dprime.text import printable
 
 LONGEST = 120
 """Characters of a field: all of them fit on the first page."""
 
 
 def _text(name: str, value: object) -> str:
-    line = " ".join(value.split()) if isinstance(value, str) else ""
+    line = printable(" ".join(value.split())) if isinstance(value, str) else ""
     if 0 < len(line) <= LONGEST:
         return line
     wanted = f"a text of at most {LONGEST} characters"

@@ -20,7 +20,7 @@ from dprime.audit.record import AuditRecord
 from dprime.mechanisms import DPSGD, Mechanism
 from dprime.metrics import MetricValue, profile, risk_profile
 from dprime.show import words
-from dprime.show.card import ESCAPED, card_markdown
+from dprime.show.card import card_markdown, plain
 from dprime.show.deployment import Deployment
 
 BEGIN, END = "<!-- begin dprime -->", "<!-- end dprime -->"
@@ -118,6 +118,8 @@ def model_card(
     if isinstance(subject, AuditRecord):
         facts |= {"audit": subject.verdict.outcome, "adversary": subject.adversary}
     section = card_markdown(subject, about) if isinstance(subject, AuditRecord) else _section(told)
+    for mark in (BEGIN, END):  # the name of a run may be one
+        section = section.replace(mark, mark.replace("--", "- -"))
     made.text = _replaced(made.text, section.strip())
     others = [tag for tag in made.data.get("tags") or [] if tag != TAG]
     made.data["tags"] = (others if told.void else [*others, TAG]) or None
@@ -142,18 +144,13 @@ def _section(told: _Told) -> str:
     rows += [(each.title, each.shown(), each.sentence) for each in told.answers]
     parts = [
         "## Privacy",
-        f"{_plain(told.described)}.",
+        f"{plain(told.described)}.",
         f"**{told.void}**" if told.void else "",
-        "\n".join(f"| {' | '.join(map(_plain, row))} |" for row in rows),
-        "\n".join(f"- {_plain(note)}" for note in told.notes),
+        "\n".join(f"| {' | '.join(map(plain, row))} |" for row in rows),
+        "\n".join(f"- {plain(note)}" for note in told.notes),
         f"Computed by dprime {dprime.__version__}.",
     ]
     return "\n\n".join(part for part in parts if part)
-
-
-def _plain(sentence: str) -> str:
-    """On one line, with nothing that Markdown would read as a table, a link or HTML."""
-    return " ".join(sentence.split()).translate(ESCAPED)
 
 
 # OpenDP -------------------------------------------------------------------------------------------

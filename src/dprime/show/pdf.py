@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from dprime import validate
+from dprime import validate, whole
 
 BROWSERS = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
@@ -43,27 +43,27 @@ def chromium() -> str:
 
 
 def write_pdf(html: str | Path, pdf: str | Path) -> Path:
-    """Print an HTML file as PDF.
+    """Print an HTML file, which stays as it is, and write the PDF."""
+    whole.write("pdf", Path(pdf), printed(html))
+    return Path(pdf)
 
-    Args:
-        html: the file to print; it stays as it is.
-        pdf: the file to write.
-    """
-    source, target = Path(html).resolve(), Path(pdf).resolve()
+
+def printed(html: str | Path) -> bytes:
+    """The PDF of an HTML file."""
+    source = Path(html).resolve()
     if not source.is_file():
         raise validate.invalid_value("html", str(html), "a file", "write the report first")
     browser = chromium()
     with tempfile.TemporaryDirectory() as folder:
-        printed = Path(folder) / "report.pdf"
-        done = _run(browser, source, printed, Path(folder) / "profile")
-        if done.returncode or not printed.is_file():
+        made = Path(folder) / "report.pdf"
+        done = _run(browser, source, made, Path(folder) / "profile")
+        if done.returncode or not made.is_file():
             reason = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1]
             raise validate.invalid_input(
                 "Chromium", f"one that printed nothing ({reason})", "able to print the report",
                 "print the HTML file from a browser",
             )  # fmt: skip
-        shutil.copyfile(printed, target)
-    return Path(pdf)
+        return made.read_bytes()
 
 
 def _run(

@@ -45,7 +45,8 @@ def _value(value: object) -> str:
         return f"{{{', '.join(_pairs(value))}}}"
     if isinstance(value, list):
         return f"[{', '.join(_value(each) for each in value)}]"
-    return json.dumps(value, ensure_ascii=False)
+    written = json.dumps(value, ensure_ascii=False)
+    return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in written)
 
 
 def commands(record: AuditRecord) -> list[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from dprime import text
 from dprime.show import theme as look
 from dprime.show.needs import check_drawing
 from dprime.show.series import Axis, Series
@@ -52,7 +53,7 @@ def svg(spec: Mapping[str, Any]) -> str:
     check_drawing()
     import vl_convert  # noqa: PLC0415  only a drawing needs it
 
-    return str(vl_convert.vegalite_to_svg(dict(spec)))
+    return str(vl_convert.vegalite_to_svg(text.in_print(spec)))
 
 
 INKED = re.compile(r'(fill|stroke)="(#[0-9a-f]{6})([0-9a-f]{2})?"')
@@ -80,7 +81,7 @@ def png(spec: Mapping[str, Any], scale: float) -> bytes:
     check_drawing()
     import vl_convert  # noqa: PLC0415  only a drawing needs it
 
-    return bytes(vl_convert.vegalite_to_png(dict(spec), scale=scale))
+    return bytes(vl_convert.vegalite_to_png(text.in_print(spec), scale=scale))
 
 
 def channel(axis: Axis, field: str | None = None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any, cast
 
-from dprime import text, validate
+from dprime import text, validate, whole
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from dprime.metrics import Reading
@@ -91,12 +91,15 @@ def write(
         remedy = "name another folder, or empty it"
         raise validate.invalid_value("static", str(folder), "a new or an empty folder", remedy)
     for part in ("data", "static"):
-        (folder / part).mkdir(parents=True)
+        with whole.placing("static", folder):
+            (folder / part).mkdir(parents=True)
     sliders = tables.at_positions(kept)
-    size = sum((folder / name).write_bytes(contents) for name, contents in page())
-    told = zlib.compress(json.dumps(book(sliders)).encode(), 9)
-    for name, table in chain([("book", told)], tables.tables(sliders, workers, track)):
-        size += (folder / "data" / f"{name}.bin").write_bytes(table)
+    size, told = 0, zlib.compress(json.dumps(book(sliders)).encode(), 9)
+    made = chain([("book", told)], tables.tables(sliders, workers, track))
+    data = ((f"data/{name}.bin", table) for name, table in made)
+    for name, contents in chain(data, reversed([*page()])):  # the index at the end
+        whole.write("static", folder / name, contents)
+        size += len(contents)
     return size
 
 
