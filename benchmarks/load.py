@@ -167,7 +167,7 @@ def _impossible(answer: httpx.Response) -> bool:
 
 def dear(rng: random.Random) -> str:
     """An address whose answer costs as much as one can."""
-    setting = {
+    setting: dict[str, Any] = {
         "noise_multiplier": rng.choice((0.001, 0.004, 0.05, rng.uniform(0.3, 4), 1e5)),
         "sample_rate": rng.choice((1e-9, 1e-4, 0.5, rng.uniform(0.1, 1), 1 - 1e-6)),
         "steps": rng.choice((1, rng.randrange(1, 10_000_000), 9_999_991)),

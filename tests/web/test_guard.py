@@ -82,8 +82,8 @@ def test_the_page_of_another_site_cannot_ask(caller, site):
 
 
 STATUSES = {
-    200: ("GET", "/api/options"), 404: ("GET", "/nowhere"), 405: ("PUT", "/"), 422: ("GET", "/api/risk"),
-    500: ("GET", "/static/page.js"), 503: ("GET", "/api/runs"),
+    200: ("GET", "/api/options"), 404: ("GET", "/nowhere"), 405: ("PUT", "/"),
+    422: ("GET", "/api/risk"), 500: ("GET", "/static/page.js"), 503: ("GET", "/api/runs"),
 }  # fmt: skip
 
 

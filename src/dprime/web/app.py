@@ -140,8 +140,8 @@ def create_app(
         hosts: the names under which it may be asked for.
         workers: processes that compute beside the server; with 0 the thread that asks does.
     """
-    pool = Workers(workers)
-    service, runs = ExplorerService(pool), Runs(checked_folder(folder), pool)
+    folder, pool = checked_folder(folder), Workers(workers)
+    service, runs = ExplorerService(pool), Runs(folder, pool)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -114,20 +114,11 @@ class Guard:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Have the application answer before the deadline; a mistake of it is logged here."""
-        started = False
-
-        async def sending(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
         self._under_way += 1
         try:
             with within(ANSWER):
-                await self.app(scope, receive, sending)
+                await self.app(scope, receive, send)
         except Exception:
-            if started:
-                raise
             LOG.exception("%s %r", scope["method"], scope["path"])
             await refusal(500, MISTAKE)(scope, receive, send)
         finally:

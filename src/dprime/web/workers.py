@@ -22,7 +22,7 @@ from concurrent.futures import Future
 from contextvars import ContextVar
 from functools import partial
 from multiprocessing.connection import Connection
-from queue import PriorityQueue
+from queue import Empty, PriorityQueue
 from typing import Any, NamedTuple, final
 
 from dprime import accountant, privacy_loss
@@ -108,8 +108,10 @@ class Workers:
         self.processes, self._numbers = processes, itertools.count()
         self._queues: tuple[PriorityQueue[_Task], ...] = PriorityQueue(), PriorityQueue()
         self._at_work: list[_Process] = []
-        self._state = threading.Lock()
-        self._begun = self._ended = False
+        self._state, self._ended = threading.Lock(), False
+        quick, slow = self._queues
+        for queue in (*[quick] * processes, slow) if processes else ():
+            threading.Thread(target=self._play, args=(queue,), daemon=True).start()
 
     def submit(self, work: Work, function: Callable[[Any], Any], value: Any) -> Future[Any]:
         """The result, as soon as it is there; a `BusyError` where there is none."""
@@ -120,7 +122,6 @@ class Workers:
         elif self._ended:
             future.set_exception(BusyError("The explorer ends."))
         else:
-            self._begin()
             task = _Task(work.turn, next(self._numbers), work.longest, call, future)
             self._queues[work.slow].put(task)
         return future
@@ -132,17 +133,9 @@ class Workers:
             for process in self._at_work:
                 process.end()
         for queue in self._queues:
-            while not queue.empty():
-                queue.get().future.cancel()
-
-    def _begin(self) -> None:
-        """Begin when there is something to do."""
-        with self._state:
-            begun, self._begun = self._begun, True
-        if not begun:
-            quick, slow = self._queues
-            for queue in (*[quick] * self.processes, slow):
-                threading.Thread(target=self._play, args=(queue,), daemon=True).start()
+            with contextlib.suppress(Empty):
+                while True:
+                    queue.get_nowait().future.cancel()
 
     def _play(self, queue: PriorityQueue[_Task]) -> None:
         """Keep a process at work, and have another in its place when it is over."""
