@@ -275,6 +275,12 @@ def test_a_large_body_is_refused(caller, method, headers, body):
     assert "16,384 bytes" in reply.detail
 
 
+def test_a_long_address_is_refused(caller):
+    reply = caller.get("/api/risk?" + "steps=&" * 3000)
+    assert reply.status == 414
+    assert "16,384 bytes" in reply.detail
+
+
 def test_a_small_body_does_not_matter(caller):
     assert caller.get("/api/options", body=[b"x" * 100, b"y" * 100]).status == 200
 

@@ -103,6 +103,23 @@ def test_a_process_that_has_grown_gives_its_memory_back(ask):
     assert ask(eval, PID) != before
 
 
+def test_a_queue_has_an_end(monkeypatch):
+    monkeypatch.setattr("dprime.web.workers.MOST_WAITING", 3)
+    monkeypatch.setattr("dprime.web.workers.LITTLE", 2)
+    workers = Workers(1)
+    workers.submit(QUICK, abs, 1).result(60)
+    held = workers.submit(QUICK, time.sleep, 1.0)
+    while not held.running():
+        time.sleep(0.01)
+    assert workers.idle()
+    futures = [workers.submit(QUICK, abs, -1) for _ in range(4)]
+    assert not workers.idle()
+    with pytest.raises(BusyError, match="too much to do"):
+        futures.pop().result(0)
+    assert [each.result(60) for each in futures] == [1, 1, 1]
+    workers.stop()
+
+
 def test_when_it_stops_nobody_waits_for_ever():
     workers = Workers(1)
     workers.submit(QUICK, abs, 1).result(60)

@@ -19,6 +19,7 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -32,7 +33,6 @@ from dprime.web.guard import AT_ONCE, REPORT_POLICY, Guard, checked_token, come_
 from dprime.web.options import CHARTS, PAGE_OPTIONS, TARGET_SLIDERS, PageOptions
 from dprime.web.runs import RunList, Runs, UnknownRunError, checked_folder
 from dprime.web.service import EMPTY, ChartRows, ExplorerService, RiskAnswer
-from dprime.web.start import read_file
 from dprime.web.workers import BusyError, TooLongError, Workers
 
 WORKERS = 2
@@ -117,6 +117,7 @@ REFUSALS = {
     **_refused(401, "The token is missing or wrong."),
     **_refused(405, "Only GET is answered, and POST where a file is read."),
     **_refused(413, "The body is above 16 KB."),
+    **_refused(414, "The address is above 16 KB."),
     **_refused(421, "The Host header names another machine."),
     **_refused(422, "An input is not right; the sentence says which."),
     **_refused(500, "A mistake of dprime's; the explorer's terminal says more."),
@@ -165,7 +166,7 @@ def create_app(
     _add_errors(app)
     _add_page(app)
     _add_risks(app, service)
-    _add_start(app)
+    _add_start(app, service)
     _add_runs(app, runs)
     app.add_middleware(Guard, hosts=hosts, token=token if token is None else checked_token(token))
     return app
@@ -264,7 +265,7 @@ def _add_risks(app: FastAPI, service: ExplorerService) -> None:
         return _json(service.specification(name, theme, compared))
 
 
-def _add_start(app: FastAPI) -> None:
+def _add_start(app: FastAPI, service: ExplorerService) -> None:
     """A file as a setting to start from."""
 
     @app.post(
@@ -274,7 +275,7 @@ def _add_start(app: FastAPI) -> None:
     )
     async def api_read(request: Request) -> Response:
         """The setting that a file holds; the file is read as data, and not kept."""
-        return _json(read_file(await request.body()))
+        return _json(await run_in_threadpool(service.read, await request.body()))
 
 
 def _add_runs(app: FastAPI, runs: Runs) -> None:

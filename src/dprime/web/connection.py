@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dprime.web.guard import HEADERS, come_again, refusal
 
-MOST = 256
+MOST = 160
 """Open connections; a new one takes the place of that which has waited longest."""
 
 KEEP_ALIVE, REQUEST, TAKEN = 75.0, 10.0, 120.0

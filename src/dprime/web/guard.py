@@ -103,9 +103,10 @@ class Guard:
                 await self.app(scope, receive, send)
             return
         body: bytes | None = b""
-        refused = self._stranger(Headers(scope=scope), scope["path"])
+        headers = Headers(scope=scope)
+        refused = self._stranger(headers, scope["path"], scope["query_string"])
         if refused is None:
-            body = await _body(Headers(scope=scope), receive)
+            body = await _body(headers, receive)
             refused = refusal(413, TOO_LARGE) if body is None else self._refusal(scope)
         if refused is None and self._under_way >= AT_ONCE:
             refused = come_again("Too many requests at once: come again.")
@@ -124,8 +125,10 @@ class Guard:
         finally:
             self._under_way -= 1
 
-    def _stranger(self, headers: Headers, path: str) -> Response | None:
+    def _stranger(self, headers: Headers, path: str, query: bytes) -> Response | None:
         """Why a request under a foreign name, or of a foreign page, is turned away, or None."""
+        if len(query) > LARGEST_BODY:
+            return refusal(414, f"The address must have at most {LARGEST_BODY:,} bytes: give less.")
         if self._is_known(headers.getlist("host")):
             return refusal(403, FOREIGN) if _is_foreign(headers, path) else None
         names = ", ".join(sorted(self.hosts))

@@ -125,10 +125,10 @@ class Answers:
         return [self._future(work, function, value) for value in values]
 
     def ahead(self, work: Work, function: Callable[[Any], Any], values: Iterable[Any]) -> None:
-        """Compute what may be asked for next, until something is asked; in processes only."""
-        for value in values:
+        """Compute what may be asked for next, until something is asked; in idle processes only."""
+        for value in values if self._pool.idle() else ():
             known = self._known.get((function, value))
-            if (known is None or known.cancelled()) and self._pool.processes:
+            if known is None or known.cancelled():
                 self._ahead.append(self._future(work, function, value))
 
     def _future(self, work: Work, function: Callable[[Any], Answer], value: Any) -> Future[Answer]:

@@ -38,6 +38,7 @@ from dprime.web.ranges import (
     advantage,
     neighbours,
 )
+from dprime.web.start import read_file
 from dprime.web.workers import BusyError, Workers
 
 if TYPE_CHECKING:
@@ -169,6 +170,10 @@ class ExplorerService:
             ahead = [each for near in neighbours(_setting(request)) for each in near.over(over)]
             self._answers.ahead(AHEAD, advantage, ahead)
         return drawn
+
+    def read(self, contents: bytes) -> Texts:
+        """The setting that a file holds."""
+        return self._answers.of(POINT, read_file, contents)
 
     def _curve(self, asked: tuple[Mechanism, str, int]) -> TradeOff:
         return self._curves.of(CURVE, _curve, asked)[0]

@@ -43,6 +43,9 @@ tenth of it; the command line may take more, since nobody waits behind it.
 MOST_MEMORY, MEMORY_KEPT = 1_500_000_000, 400_000_000
 """Bytes that a process may take, and those above which another replaces it after its task."""
 
+MOST_WAITING, LITTLE = 5_000, 50
+"""Tasks that may wait in each queue, and those beside which more may be computed ahead."""
+
 STARTING, LATE = 60.0, 60.0
 """Seconds after which a process that has not begun is given up, and for which a task that took too
 long is not begun again.
@@ -117,14 +120,18 @@ class Workers:
         """The result, as soon as it is there; a `BusyError` where there is none."""
         future: Future[Any] = Future()
         call = partial(function, value)
+        queue = self._queues[work.slow]
         if not self.processes:
             _end(future, *_tried(call))
-        elif self._ended:
-            future.set_exception(BusyError("The explorer ends."))
+        elif self._ended or queue.qsize() >= MOST_WAITING:
+            future.set_exception(BusyError("The explorer has too much to do, or ends."))
         else:
-            task = _Task(work.turn, next(self._numbers), work.longest, call, future)
-            self._queues[work.slow].put(task)
+            queue.put(_Task(work.turn, next(self._numbers), work.longest, call, future))
         return future
+
+    def idle(self) -> bool:
+        """Whether there are processes, and little waits for them."""
+        return self.processes > 0 and self._queues[0].qsize() < LITTLE
 
     def stop(self) -> None:
         """End the processes; what they have not begun is dropped."""
