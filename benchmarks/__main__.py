@@ -25,7 +25,7 @@ from benchmarks import ROOT, timing
 NAMES = (
     "peers", "tightness", "check_real", "coverage", "verdicts", "audits", "kills", "backends",
     "training", "large", "dissimilarity", "shadows", "membership", "frontier", "monitor",
-    "canaries", "one_run", "attributes", "explorer", "page", "first_minutes",
+    "canaries", "one_run", "attributes", "load", "page", "first_minutes",
 )  # fmt: skip
 
 

@@ -89,7 +89,7 @@ def test_the_words_of_files_are_declared():
 
 
 def test_the_parameters_of_the_page_are_declared(tmp_path):
-    paths = create_app(tmp_path).openapi()["paths"]
+    paths = create_app(tmp_path, workers=0).openapi()["paths"]
     for route, address, others in (
         ("/api/risk", RISK_ADDRESS, {"charts"}),
         ("/api/choose", ADDRESS, {"target", "value", "free", "charts"}),

@@ -36,7 +36,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dprime.halves import Line
-from dprime.privacy_loss import Array, NotCertifiableError, PrivacyLoss
+from dprime.privacy_loss import Array, CostlyError, PrivacyLoss
 
 Part = tuple[PrivacyLoss, int]  # a loss and how many times it occurs
 RATIO = 4  # step of a level's lattice over the step of the level below
@@ -287,7 +287,7 @@ def _window(atoms: list[_Lattice], coarse: list[_Lattice], counts: list[int]) ->
     end = max(0, math.ceil(min(last, _tail_end(ups) / step)))
     start = min(0, math.floor(max(first, -_tail_end(downs) / step)))
     if end - start > LARGEST_GRID:
-        raise NotCertifiableError(
+        raise CostlyError(
             "The privacy loss of this mechanism cannot be certified: it would need a grid of "
             f"{end - start:,} points and the limit is {LARGEST_GRID:,}; "
             "use more noise, a smaller rate or fewer steps."

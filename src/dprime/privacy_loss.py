@@ -41,6 +41,10 @@ class NotCertifiableError(InputError):
     """The curve of this mechanism cannot be certified within the accountant's limits."""
 
 
+class CostlyError(NotCertifiableError):
+    """It takes more work than the accountant's limits allow."""
+
+
 @dataclass(frozen=True, eq=False)
 class PrivacyLoss:
     """A dominating pair of worlds: atoms (in any order), and the masses at both infinities.
@@ -115,7 +119,7 @@ def from_mixtures(
     means = np.concatenate([world_in.means, world_out.means])
     low, high = float(means.min()) - depth, float(means.max()) + depth
     if (high - low) / CELL * len(means) > LARGEST_MIXTURE:
-        raise NotCertifiableError(
+        raise CostlyError(
             f"The privacy loss of one step cannot be certified: it mixes {len(means):,} Gaussians "
             f"over {high - low:,.0f} standard deviations; use a smaller group or more noise."
         )

@@ -3,13 +3,16 @@
 import math
 import threading
 from dataclasses import fields
+from itertools import product
 from urllib.parse import urlencode
 
 import pytest
 
+from dprime.mechanisms import DPSGD
 from dprime.web.app import create_app
-from dprime.web.options import CHARTS
+from dprime.web.options import CHARTS, SLIDERS
 from dprime.web.service import EMPTY, RiskAnswer
+from dprime.web.workers import GRID, MIXED
 
 SETTING = "noise_multiplier=1.1&sample_rate=256/60000&steps=14062"
 RISK, DRAWN = f"/api/risk?{SETTING}", f"/api/charts?{SETTING}"
@@ -162,6 +165,25 @@ def test_bad_input_is_refused_in_one_sentence(caller, address, words):
     reply = caller.get(address)
     assert reply.status == 422
     assert words in reply.detail
+
+
+def test_what_is_dear_for_the_server_is_refused_with_where_to_ask(caller, monkeypatch):
+    monkeypatch.setattr("dprime.privacy_loss.LARGEST_MIXTURE", MIXED)
+    address = "/api/risk?noise_multiplier=1.1&sample_rate=0.999999&steps=1&group_size=10000"
+    reply = caller.get(address)
+    assert reply.status == 422
+    assert "use a smaller group" in reply.detail
+    assert "command line" in reply.detail
+
+
+def test_the_sliders_stay_within_the_limits_of_work(monkeypatch):
+    """No setting that the page can be put to is refused."""
+    monkeypatch.setattr("dprime.privacy_loss.LARGEST_MIXTURE", MIXED / 2)
+    monkeypatch.setattr("dprime.accountant.LARGEST_GRID", GRID // 2)
+    ends = [SLIDERS[name].positions for name in ("noise_multiplier", "sample_rate", "steps")]
+    for noise, rate, steps in product(*((each[0], each[-2], each[-1]) for each in ends)):
+        for adjacency, size in (("add-remove", 1), ("add-remove", 10), ("replace", 1)):
+            DPSGD(noise, rate, steps).curve(adjacency, group_size=size)
 
 
 def test_an_impossible_target_says_what_is_nearest(caller):

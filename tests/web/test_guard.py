@@ -1,11 +1,23 @@
 """Who is turned away, and what every answer tells the browser."""
 
 import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from dprime.web.app import create_app
-from dprime.web.guard import AT_ONCE, COOKIE, LARGEST_BODY, Guard, checked_token, host_of
+from dprime.web.guard import (
+    AT_ONCE,
+    COOKIE,
+    HEADERS,
+    LARGEST_BODY,
+    Guard,
+    checked_token,
+    host_of,
+)
+from dprime.web.workers import BusyError, Workers
 
 TOKEN = "a-token-of-enough-letters_42"
 
@@ -67,6 +79,76 @@ def test_the_page_of_another_site_cannot_ask(caller, site):
     assert caller.get("/", headers=link).status == 200
     assert caller.get("/api/options", headers=link).status == 403
     assert caller.get("/api/options", headers=[("sec-fetch-site", "same-origin")]).status == 200
+
+
+STATUSES = {
+    200: ("GET", "/api/options"), 404: ("GET", "/nowhere"), 405: ("PUT", "/"),
+    422: ("GET", "/api/risk"), 500: ("GET", "/static/page.js"), 503: ("GET", "/api/runs"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_every_status_has_the_strict_headers_and_says_nothing_of_the_machine(
+    caller, status, monkeypatch, caplog
+):
+    def mistaken(*_):
+        raise RuntimeError("in /home/somebody/secret")
+
+    def busy(*_):
+        raise BusyError("Come again.")
+
+    monkeypatch.setattr("dprime.web.files.static", mistaken)
+    monkeypatch.setattr("dprime.web.runs.Runs.listed", busy)
+    method, address = STATUSES[status]
+    reply = caller.ask(method, address)
+    assert reply.status == status
+    assert {name: reply.headers[name.lower()] for name in HEADERS} == HEADERS
+    assert b"secret" not in reply.body
+    assert reply.headers.get("retry-after") == ("1" if status == 503 else None)
+    if status == 500:
+        assert "mistake" in reply.detail
+        (record,) = caplog.records
+        assert record.getMessage() == "GET '/static/page.js'"
+        assert "in /home/somebody/secret" in str(record.exc_info[1])
+
+
+def test_an_answer_has_a_deadline(caller, monkeypatch):
+    """Whoever waits for what is not computed by then is asked to come again."""
+    held, waiting = threading.Event(), ThreadPoolExecutor(1)
+    monkeypatch.setattr("dprime.web.guard.ANSWER", 0.1)
+    monkeypatch.setattr(Workers, "submit", lambda *_: waiting.submit(held.wait, 5))
+    began = time.monotonic()
+    reply = caller.get("/api/risk?noise_multiplier=1.23456&sample_rate=0.5&steps=3")
+    assert (reply.status, reply.headers["retry-after"]) == (503, "1")
+    assert time.monotonic() - began < 4
+    held.set()
+    waiting.shutdown()
+
+
+def test_who_sends_a_body_slowly_takes_nobodys_place():
+    served = []
+
+    async def play():
+        async def app(scope, receive, send):
+            served.append(scope["path"])
+
+        async def never():
+            await asyncio.sleep(60)
+
+        async def at_once():
+            return {"type": "http.request", "body": b""}
+
+        guard = Guard(app, ["localhost"])
+        scope = {"type": "http", "path": "/", "method": "POST", "query_string": b"",
+                 "headers": [(b"host", b"localhost")]}  # fmt: skip
+        slow = [asyncio.ensure_future(guard(scope, never, None)) for _ in range(AT_ONCE + 3)]
+        await asyncio.sleep(0)
+        await guard(scope, at_once, None)
+        for each in slow:
+            each.cancel()
+
+    asyncio.run(play())
+    assert served == ["/"]
 
 
 def test_too_many_at_once_are_asked_to_come_again():
@@ -190,6 +272,12 @@ BODIES = [
 def test_a_large_body_is_refused(caller, method, headers, body):
     reply = caller.ask(method, "/api/options", headers=headers, body=body)
     assert reply.status == 413
+    assert "16,384 bytes" in reply.detail
+
+
+def test_a_long_address_is_refused(caller):
+    reply = caller.get("/api/risk?" + "steps=&" * 3000)
+    assert reply.status == 414
     assert "16,384 bytes" in reply.detail
 
 

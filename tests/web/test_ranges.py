@@ -1,9 +1,6 @@
-"""Ranges of settings, and what processes beside the server compute of them."""
+"""Ranges of settings, and answers that are computed once."""
 
-import os
-import signal
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,7 +8,8 @@ import pytest
 from dprime.mechanisms import DPSGD
 from dprime.request import MECHANISM
 from dprime.web.options import SLIDERS
-from dprime.web.ranges import SHARED, Answers, Setting, advantage, neighbours, once
+from dprime.web.ranges import AHEAD, POINT, SHARED, Answers, Setting, advantage, neighbours
+from dprime.web.workers import BusyError, TooLongError, Workers, within
 
 SETTING = Setting.of(DPSGD(1.1, 0.004, 14_000), "add-remove", 1)
 
@@ -53,82 +51,47 @@ def test_a_setting_off_the_sliders_has_neighbours_along_the_others():
     assert len(neighbours(Setting(0.3, 1.0, 1, "add-remove", 1))) == 6
 
 
-def test_who_asks_while_it_is_computed_waits_for_that_one():
-    begun, calls = threading.Event(), []
+class InTurn:
+    """One thread that does what it is given, in its turn, where the test can see it."""
 
-    def slow(key):
-        calls.append(key)
-        begun.wait(5)
-        return [key]
+    idle = staticmethod(lambda: True)
 
-    ask = once(slow, kept=2)
-    with ThreadPoolExecutor(4) as pool:
-        answers = [pool.submit(ask, "a") for _ in range(4)]
-        begun.set()
-        assert all(each.result() is answers[0].result() for each in answers)
-    assert calls == ["a"]
-    for key in ("b", "a", "c", "a", "b"):
-        ask(key)
-    assert calls == ["a", "b", "c", "b"], "the two newest are kept"
+    def __init__(self):
+        self.thread = ThreadPoolExecutor(1)
 
-
-def test_an_error_of_a_curve_is_not_kept():
-    calls = []
-
-    def fails_once(key):
-        calls.append(key)
-        if len(calls) == 1:
-            raise ValueError("not yet")
-        return key
-
-    ask = once(fails_once, kept=2)
-    with pytest.raises(ValueError, match="not yet"):
-        ask(1)
-    assert ask(1) == 1
-
-
-@pytest.fixture(scope="module")
-def beside():
-    found = Answers(1)
-    yield found
-    found.stop()
-
-
-def test_answers_come_from_elsewhere_and_are_the_same(beside):
-    assert beside.of(eval, "__import__('os').getpid()") != os.getpid()
-    assert beside.of(advantage, SETTING) == advantage(SETTING) == SETTING.curve().advantage()
-    for _ in range(2):
-        with pytest.raises(ValueError, match="invalid literal"):
-            beside.of(int, "x")
-
-
-def test_without_processes_everything_is_computed_here():
-    here, calls = Answers(0), []
-    assert here.of(eval, "__import__('os').getpid()") == os.getpid()
-    here.ahead(calls.append, [1])
-    assert calls == []
-    here.stop()
+    def submit(self, _, function, value):
+        return self.thread.submit(function, value)
 
 
 @pytest.fixture
-def beside_in_a_thread():
-    found = Answers(0)
-    found._pool = ThreadPoolExecutor(1)
-    yield found
-    found.stop()
+def answers():
+    return Answers(InTurn(), kept=10)
 
 
-def test_an_answer_is_computed_once(beside_in_a_thread):
-    calls, answers = [], beside_in_a_thread
-    answers.begin(calls.append, [1, 2, 2])
-    answers.ahead(calls.append, [2, 3])
+def test_an_answer_is_computed_once(answers):
+    calls = []
+    answers.begin(POINT, calls.append, [1, 2, 2])
+    answers.ahead(AHEAD, calls.append, [2, 3])
     for value in (1, 2, 3):
-        answers.of(calls.append, value)
+        answers.of(POINT, calls.append, value)
     assert calls == [1, 2, 3]
 
 
-def test_what_is_asked_for_comes_before_what_is_computed_ahead(beside_in_a_thread):
-    done, started, held, answers = [], threading.Event(), threading.Event(), beside_in_a_thread
+def test_the_newest_answers_are_kept():
+    calls, answers = [], Answers(Workers(0), kept=2)
+    for value in ("a", "b", "a", "c", "a", "b"):
+        answers.of(POINT, calls.append, value)
+    assert calls == ["a", "b", "c", "b"]
+
+
+def test_without_processes_nothing_is_computed_ahead():
+    calls, here = [], Answers(Workers(0), kept=2)
+    here.ahead(AHEAD, calls.append, [1])
+    assert calls == []
+
+
+def test_what_is_asked_for_comes_before_what_is_computed_ahead(answers):
+    done, started, held = [], threading.Event(), threading.Event()
 
     def work(name):
         if name == "first":
@@ -136,63 +99,66 @@ def test_what_is_asked_for_comes_before_what_is_computed_ahead(beside_in_a_threa
             held.wait(5)
         done.append(name)
 
-    answers.ahead(work, ["first", "dropped", "wanted"])
+    answers.ahead(AHEAD, work, ["first", "dropped", "wanted"])
     started.wait(5)
-    answers.begin(work, ["wanted"])
+    answers.begin(POINT, work, ["wanted"])
     held.set()
-    answers.of(work, "wanted")
-    answers.of(work, "last")
+    answers.of(POINT, work, "wanted")
+    answers.of(POINT, work, "last")
     assert done == ["first", "wanted", "last"]
-    answers.of(work, "dropped")
+    answers.of(POINT, work, "dropped")
     assert done[-1] == "dropped"  # it is computed once somebody wants it
 
 
-def test_processes_that_die_lose_no_answer():
-    answers = Answers(1)
-    pid = answers.of(eval, "__import__('os').getpid()")
-    answers.begin(eval, ["__import__('time').sleep(60)"])
-    answers.begin(advantage, [SETTING])
-    os.kill(pid, signal.SIGKILL)
-    assert answers.of(advantage, SETTING) == advantage(SETTING)
-    assert answers.of(eval, "__import__('os').getpid()") == os.getpid()
-    answers.stop()
-    answers.stop()
+def test_what_somebody_waits_for_is_not_computed_ahead(answers):
+    """Else the next question would take it from them."""
+    held = threading.Event()
+    answers.begin(POINT, held.wait, [5])
+    answers.begin(POINT, abs, [-1])
+    answers.ahead(AHEAD, abs, [-1, -2])
+    assert len(answers._ahead) == 1
+    held.set()
+    assert answers.of(POINT, abs, -1) == 1
 
 
-def test_processes_that_die_while_nobody_asks_are_not_missed():
-    answers = Answers(1)
-    pid = answers.of(eval, "__import__('os').getpid()")
-    os.kill(pid, signal.SIGKILL)
-    for _ in range(100):  # until the pool has noticed
-        if answers._pool._broken:
-            break
-        time.sleep(0.05)
-    answers.begin(advantage, [SETTING])
-    answers.ahead(advantage, neighbours(SETTING))
-    assert answers.of(advantage, SETTING) == advantage(SETTING)
-    answers.stop()
-
-
-def test_an_error_is_not_kept(beside_in_a_thread):
+@pytest.mark.parametrize("error", [ValueError("not yet"), BusyError("died")])
+def test_an_error_is_not_kept_and_bad_luck_tried_twice(answers, error):
     calls = []
 
     def fails_once(value):
         calls.append(value)
         if len(calls) == 1:
-            raise ValueError("not yet")
+            raise error
         return value
 
-    with pytest.raises(ValueError, match="not yet"):
-        beside_in_a_thread.of(fails_once, 7)
-    assert beside_in_a_thread.of(fails_once, 7) == 7
+    if isinstance(error, ValueError):
+        with pytest.raises(ValueError, match="not yet"):
+            answers.of(POINT, fails_once, 7)
+    assert answers.of(POINT, fails_once, 7) == 7
 
 
-def test_what_somebody_waits_for_is_not_computed_ahead(beside_in_a_thread):
-    """Else the next question would take it from them."""
-    held, answers = threading.Event(), beside_in_a_thread
-    answers.begin(held.wait, [5])
-    answers.begin(abs, [-1])
-    answers.ahead(abs, [-1, -2])
-    assert len(answers._ahead) == 1
+def test_what_takes_too_long_is_not_begun_again_at_once(answers, monkeypatch):
+    calls = []
+
+    def late(value):
+        calls.append(value)
+        raise TooLongError(3.0)
+
+    for _ in range(3):
+        with pytest.raises(TooLongError, match="more than the 3 seconds"):
+            answers.of(POINT, late, 7)
+    assert calls == [7]
+    monkeypatch.setattr("time.monotonic", lambda: float("inf"))
+    with pytest.raises(TooLongError):
+        answers.of(POINT, late, 7)
+    assert calls == [7, 7]
+
+
+def test_at_the_deadline_whoever_asks_is_told_and_the_task_is_dropped(answers):
+    held, calls = threading.Event(), []
+    answers.begin(POINT, held.wait, [5])
+    with within(0.05), pytest.raises(BusyError, match="too much to do"):
+        answers.of(POINT, calls.append, 1)
     held.set()
-    assert answers.of(abs, -1) == 1
+    answers.of(POINT, calls.append, 2)
+    assert calls == [2]

@@ -2,14 +2,20 @@
 
 import json
 import os
+import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
 import numpy as np
 import pytest
 
+from dprime.runs.folder import summary_of
 from dprime.runs.run import Run
 from dprime.web.app import create_app
-from dprime.web.runs import RunList, Runs, UnknownRunError
+from dprime.web.runs import LINE, LISTED, LONGEST, RunList, Runs, UnknownRunError
+from dprime.web.workers import Workers
 from specimens.make import copy_of
 
 SCORES = {"score": np.arange(4.0)}
@@ -119,6 +125,100 @@ def test_the_runs_of_the_folder_of_runs_are_listed_by_their_place(folder, caller
     assert (reply.status, "dprime resume" in reply.detail) == (422, True)
 
 
+FORGED = {
+    "verdict": [{}, [], 7, "x" * 10_000, {"outcome": {"a": 1}}],
+    "sentence": [{}, [], 7, "x" * 10_000],
+    "adversary": [{"name": "x" * 10_000}],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, all_ in FORGED.items() for v in all_])
+def test_whatever_a_run_file_says_the_list_is_one(folder, name, value):
+    begun(folder / "good.run")
+    path = begun(folder / "forged.run", done=3, **{name: value} if name == "adversary" else {})
+    with Run.open(path) as store:
+        store.keep({name: value})
+    forged, good = Runs(folder).listed().runs
+    assert good.name == "good.run"
+    for text in (forged.verdict, forged.sentence, forged.adversary):
+        assert text is None or len(text) <= LONGEST
+
+
+def test_a_file_that_cannot_be_read_has_its_line_and_is_logged(folder, monkeypatch, caplog):
+    begun(folder / "good.run")
+    begun(folder / "odd.run", blocks=4)
+
+    def breaks(run):
+        if run.path.name == "odd.run":
+            raise RuntimeError("a bug")
+        return summary_of(run)
+
+    monkeypatch.setattr("dprime.web.runs.summary_of", breaks)
+    found = Runs(folder).listed()
+    assert [run.name for run in found.runs] == ["good.run"]
+    assert found.not_runs["odd.run"].startswith("odd.run cannot be read")
+    assert "a bug" in caplog.text
+
+
+def test_a_forged_lock_takes_nothing_down(folder):
+    begun(folder / "good.run")
+    (folder / "good.run.lock").write_bytes(b"no database" * 100)
+    assert [run.state for run in Runs(folder).listed().runs] == ["incomplete"]
+
+
+@pytest.mark.slow
+def test_a_file_that_is_locked_for_long_keeps_no_list_waiting(folder, monkeypatch):
+    """Another program holds one file; it is told, and not tried again at every look."""
+    monkeypatch.setattr("dprime.web.runs.LINE", LINE._replace(longest=0.5))
+    begun(folder / "good.run")
+    pool = Workers(1)
+    held = sqlite3.connect(begun(folder / "held.run"), isolation_level=None)
+    held.execute("PRAGMA locking_mode = EXCLUSIVE")
+    held.execute("BEGIN EXCLUSIVE")
+    runs = Runs(folder, pool)
+    for _ in range(50):
+        found = runs.listed()
+        if "too long" in found.not_runs.get("held.run", ""):
+            break
+    assert [run.name for run in found.runs] == ["good.run"]
+    began = time.monotonic()
+    assert runs.listed() == found
+    assert time.monotonic() - began < 0.4
+    held.close()
+    pool.stop()
+
+
+def test_a_thousand_runs_and_more_are_listed_the_newest(folder, monkeypatch):
+    first = begun(folder / "run-0000.run", done=0).read_bytes()
+    for number in range(1, 1_005):
+        path = folder / f"run-{number:04}.run"
+        path.write_bytes(first)
+        os.utime(path, (number, number))
+    found = Runs(folder).listed()
+    assert (len(found.runs), found.left_out) == (LISTED, 5)
+    assert [run.name for run in found.runs][:2] == ["run-0000.run", "run-0006.run"]
+
+
+def test_a_list_that_takes_long_comes_in_parts(folder, monkeypatch):
+    monkeypatch.setattr("dprime.web.runs.LISTING", 0.2)
+    begun(folder / "a.run")
+    held, thread = threading.Event(), ThreadPoolExecutor(1)
+
+    class Held:
+        submit = staticmethod(lambda _, function, value: thread.submit(one_by_one, function, value))
+
+    def one_by_one(function, value):
+        held.wait(5)
+        return function(value)
+
+    runs = Runs(folder, Held())
+    assert runs.listed().not_runs == {"a.run": "a.run is being read: look again."}
+    held.set()
+    monkeypatch.setattr("dprime.web.runs.LISTING", 20.0)
+    assert [run.name for run in runs.listed().runs] == ["a.run"]
+    thread.shutdown()
+
+
 def test_links_and_hidden_files_are_passed_over(folder, tmp_path):
     outside = begun(tmp_path / "outside.run")
     (folder / "runs").symlink_to(tmp_path)
@@ -204,4 +304,4 @@ def test_a_report_is_written_once(finished, monkeypatch, undrawn):
 def test_a_folder_that_vanishes_is_empty(folder, caller):
     asked = type(caller)(create_app(folder, workers=0))
     folder.rmdir()
-    assert asked.get("/api/runs").json == {"runs": [], "not_runs": {}}
+    assert asked.get("/api/runs").json == {"runs": [], "not_runs": {}, "left_out": 0}

@@ -77,7 +77,7 @@ def test_the_command_serves_this_machine_alone_and_ends_quietly(tmp_path):
         assert said["folder"] == str(tmp_path)
         assert said["address"].startswith("http://127.0.0.1:")
         status, body = fetched(f"{said['address']}api/runs")
-        assert (status, json.loads(body)) == (200, {"runs": [], "not_runs": {}})
+        assert (status, json.loads(body)) == (200, {"runs": [], "not_runs": {}, "left_out": 0})
         port = int(said["address"].rsplit(":", 1)[1].strip("/"))
         assert listeners(port) == {"127.0.0.1"}
         process.send_signal(signal.SIGINT)

@@ -6,6 +6,7 @@ from dprime.mechanisms import DPSGD
 from dprime.web.options import CHARTS, SLIDERS
 from dprime.web.ranges import SHARED, Setting, advantage
 from dprime.web.service import EMPTY, FIRST, ExplorerService
+from dprime.web.workers import Workers
 
 TEXTS = {name: str(slider.default) for name, slider in SLIDERS.items()}
 
@@ -95,7 +96,8 @@ def test_charts_move_with_what_they_show(service):
 
 
 def test_the_next_move_is_computed_ahead():
-    service = ExplorerService(processes=1)
+    pool = Workers(1)
+    service = ExplorerService(pool)
     service.charts(TEXTS, ["risk"])
     for future in service._answers._ahead:
         future.result(60)
@@ -103,7 +105,7 @@ def test_the_next_move_is_computed_ahead():
     usual = Setting.of(DPSGD(1.1, 0.004, 14_000), "add-remove", 1)
     for near in (usual.moved("noise_multiplier", 1.2), usual.moved("steps", 7_000)):
         assert {(advantage, each) for each in near.over("noise_multiplier")} <= known
-    service.stop()
+    pool.stop()
 
 
 def test_what_the_page_begins_with_is_prepared(curves, service):

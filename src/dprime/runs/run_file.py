@@ -195,7 +195,7 @@ def is_locked(path: Path) -> bool:
     with contextlib.closing(_database(lock, "ro", patience=0.0)) as looking:
         try:
             looking.execute("SELECT count(*) FROM sqlite_master")
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:  # anybody may have put anything there
             return _code(error) == sqlite3.SQLITE_BUSY
     return False
 

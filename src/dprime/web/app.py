@@ -15,22 +15,25 @@ from dataclasses import dataclass
 from inspect import Parameter, Signature
 from typing import Annotated, Any, Literal
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 import dprime
 from dprime import validate
 from dprime.option import Option, nearest
+from dprime.privacy_loss import CostlyError
 from dprime.request import ADDRESS, MECHANISM, RISK_ADDRESS
 from dprime.web import files
-from dprime.web.guard import REPORT_POLICY, Guard, checked_token, refusal
+from dprime.web.guard import AT_ONCE, REPORT_POLICY, Guard, checked_token, come_again, refusal
 from dprime.web.options import CHARTS, PAGE_OPTIONS, TARGET_SLIDERS, PageOptions
 from dprime.web.runs import RunList, Runs, UnknownRunError, checked_folder
 from dprime.web.service import EMPTY, ChartRows, ExplorerService, RiskAnswer
-from dprime.web.start import read_file
+from dprime.web.workers import BusyError, TooLongError, Workers
 
 WORKERS = 2
 """Processes that compute beside the server."""
@@ -114,8 +117,11 @@ REFUSALS = {
     **_refused(401, "The token is missing or wrong."),
     **_refused(405, "Only GET is answered, and POST where a file is read."),
     **_refused(413, "The body is above 16 KB."),
+    **_refused(414, "The address is above 16 KB."),
     **_refused(421, "The Host header names another machine."),
     **_refused(422, "An input is not right; the sentence says which."),
+    **_refused(500, "A mistake of dprime's; the explorer's terminal says more."),
+    **_refused(503, "Too much to do: ask again after Retry-After seconds."),
 }
 UNKNOWN = _refused(404, "There is no such thing.")
 
@@ -135,14 +141,16 @@ def create_app(
         hosts: the names under which it may be asked for.
         workers: processes that compute beside the server; with 0 the thread that asks does.
     """
-    service, runs = ExplorerService(workers), Runs(checked_folder(folder))
+    folder, pool = checked_folder(folder), Workers(workers)
+    service, runs = ExplorerService(pool), Runs(folder, pool)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        current_default_thread_limiter().total_tokens = AT_ONCE  # who waits for an answer holds one
         for work in (files.vega, service.prepare):  # what the first page asks for
             threading.Thread(target=work, daemon=True).start()
         yield
-        service.stop()
+        pool.stop()
 
     app = FastAPI(
         title="dprime explorer",
@@ -158,7 +166,7 @@ def create_app(
     _add_errors(app)
     _add_page(app)
     _add_risks(app, service)
-    _add_start(app)
+    _add_start(app, service)
     _add_runs(app, runs)
     app.add_middleware(Guard, hosts=hosts, token=token if token is None else checked_token(token))
     return app
@@ -257,7 +265,7 @@ def _add_risks(app: FastAPI, service: ExplorerService) -> None:
         return _json(service.specification(name, theme, compared))
 
 
-def _add_start(app: FastAPI) -> None:
+def _add_start(app: FastAPI, service: ExplorerService) -> None:
     """A file as a setting to start from."""
 
     @app.post(
@@ -267,7 +275,7 @@ def _add_start(app: FastAPI) -> None:
     )
     async def api_read(request: Request) -> Response:
         """The setting that a file holds; the file is read as data, and not kept."""
-        return _json(read_file(await request.body()))
+        return _json(await run_in_threadpool(service.read, await request.body()))
 
 
 def _add_runs(app: FastAPI, runs: Runs) -> None:
@@ -305,8 +313,14 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(ValueError)
     def bad_input(_: Request, error: Exception) -> Response:
-        unknown = isinstance(error, UnknownRunError)
-        return refusal(404 if unknown else 422, " ".join(str(error).split()))
+        unknown, sentence = isinstance(error, UnknownRunError), " ".join(str(error).split())
+        if isinstance(error, CostlyError):
+            sentence = f"{sentence.rstrip('.')}, or ask the command line, which takes its time."
+        return refusal(404 if unknown else 422, sentence)
+
+    @app.exception_handler(BusyError)
+    def busy(_: Request, error: Exception) -> Response:
+        return come_again(str(error), 60 if isinstance(error, TooLongError) else 1)
 
     @app.exception_handler(RequestValidationError)
     def bad_request(_: Request, error: Exception) -> Response:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -53,13 +54,21 @@ def static(name: str) -> File | None:
     return None if path is None else File(path.read_bytes(), KINDS[path.suffix])
 
 
-@cache
 def vega() -> bytes:
     """Vega, Vega-Lite and vega-embed in one script that asks nobody for more.
 
     Putting it together takes more memory than the rest of the server, so a process does it that
     ends then.
     """
+    with _ONE:
+        return _bundle()
+
+
+_ONE = threading.Lock()
+
+
+@cache
+def _bundle() -> bytes:
     command = [sys.executable, "-c", f"import sys, vl_convert; {PRINTED}"]
     made = subprocess.run(command, capture_output=True, check=False)
     if made.returncode == 0 and made.stdout:

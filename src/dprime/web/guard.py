@@ -1,7 +1,7 @@
 """Who may ask, and what every answer says to the browser.
 
-    request ──► a place free? ──► Host known? ──► from this page? ──► body small? ──► token right?
-            ──► app ──► answer with strict headers
+    request ──► Host known? ──► from this page? ──► body small? ──► token right? ──► a place free?
+            ──► app, until the deadline ──► answer with strict headers
 
 A foreign Host is refused because another site's name may point to this machine (DNS rebinding), and
 what the page of another site asks for because it would cost time and memory here.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import logging
 import re
 import secrets
 from collections.abc import Iterable, Sequence
@@ -21,12 +22,16 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dprime import validate
+from dprime.web.workers import within
 
 LARGEST_BODY = 16 * 1024
 """Bytes; the one body that is taken is a file with a setting."""
 
 AT_ONCE = 100
 """Requests that are answered at the same time; others are asked to come again."""
+
+ANSWER = 10.0
+"""Seconds in which a request gets what has to be computed, or is asked to come again."""
 
 COOKIE = "dprime_token"
 
@@ -49,6 +54,7 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
@@ -96,27 +102,33 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        if self._under_way >= AT_ONCE:
-            busy = refusal(503, "Too many requests at once: come again.", {"Retry-After": "1"})
-            await busy(scope, receive, _with_headers(send))
-            return
+        body: bytes | None = b""
+        headers = Headers(scope=scope)
+        refused = self._stranger(headers, scope["path"], scope["query_string"])
+        if refused is None:
+            body = await _body(headers, receive)
+            refused = refusal(413, TOO_LARGE) if body is None else self._refusal(scope)
+        if refused is None and self._under_way >= AT_ONCE:
+            refused = come_again("Too many requests at once: come again.")
+        answer = self._answer if refused is None else refused
+        await answer(scope, _again(body or b""), _with_headers(send))
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have the application answer before the deadline; a mistake of it is logged here."""
         self._under_way += 1
         try:
-            await self._answer(scope, receive, _with_headers(send))
+            with within(ANSWER):
+                await self.app(scope, receive, send)
+        except Exception:
+            LOG.exception("%s %r", scope["method"], scope["path"])
+            await refusal(500, MISTAKE)(scope, receive, send)
         finally:
             self._under_way -= 1
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body: bytes | None = b""
-        refused = self._stranger(Headers(scope=scope), scope["path"])
-        if refused is None:
-            body = await _body(Headers(scope=scope), receive)
-            refused = refusal(413, TOO_LARGE) if body is None else self._refusal(scope)
-        answer = self.app if refused is None else refused
-        await answer(scope, _again(body or b""), send)
-
-    def _stranger(self, headers: Headers, path: str) -> Response | None:
+    def _stranger(self, headers: Headers, path: str, query: bytes) -> Response | None:
         """Why a request under a foreign name, or of a foreign page, is turned away, or None."""
+        if len(query) > LARGEST_BODY:
+            return refusal(414, f"The address must have at most {LARGEST_BODY:,} bytes: give less.")
         if self._is_known(headers.getlist("host")):
             return refusal(403, FOREIGN) if _is_foreign(headers, path) else None
         names = ", ".join(sorted(self.hosts))
@@ -161,6 +173,8 @@ class Guard:
         return any(_same(value, self.token) for value in _cookies(headers.getlist("cookie")))
 
 
+LOG = logging.getLogger(__name__)
+MISTAKE = "This is a mistake of dprime's: the terminal of the explorer says more."
 FOREIGN = "The page of another site cannot ask: open the explorer's own page."
 TOO_LARGE = f"The body must be at most {LARGEST_BODY:,} bytes: send less, or none."
 MISSING = "The token is missing or wrong: open the address that dprime explore printed."
@@ -180,6 +194,11 @@ def refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -
     """One sentence as JSON."""
     body = json.dumps({"detail": sentence}, ensure_ascii=False)
     return Response(body, status, headers, "application/json")
+
+
+def come_again(sentence: str, seconds: int = 1) -> Response:
+    """There is no answer now."""
+    return refusal(503, sentence, {"Retry-After": str(seconds)})
 
 
 def _is_foreign(headers: Headers, path: str) -> bool:

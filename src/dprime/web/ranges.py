@@ -5,19 +5,10 @@ Ranges are read at positions that all settings share, so most of their points ar
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 import threading
+import time
 from collections.abc import Callable, Hashable, Iterable
-from concurrent.futures import (
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-)
-from concurrent.futures.process import BrokenProcessPool
-from functools import lru_cache
+from concurrent.futures import CancelledError, Future
 from typing import Any, NamedTuple, TypeVar, final
 
 from dprime.curve import TradeOff
@@ -25,15 +16,13 @@ from dprime.mechanisms import DPSGD
 from dprime.request import MECHANISM
 from dprime.validate import InputError
 from dprime.web.options import SLIDERS
+from dprime.web.workers import DEADLINE, BusyError, TooLongError, Work, Workers
 
 Answer = TypeVar("Answer")
 Key = TypeVar("Key", bound=Hashable)
 
-KEPT = 100_000
-"""How many answers are kept, of about 1 KB each."""
-
-LOWER = 5
-"""How much the processes stand back behind the server itself, in steps of `nice`."""
+CURVE, CHOICE, POINT, AHEAD = Work(0, 3.0), Work(1, 4.0, slow=True), Work(2, 3.0), Work(9, 3.0)
+"""How numbers, choices, points of a range, and what may be asked for next are computed."""
 
 SHARED = {name: SLIDERS[name].positions[::4] for name in MECHANISM}
 """Where ranges are read, whatever the setting."""
@@ -89,112 +78,75 @@ def advantage(setting: Setting) -> float:
         return 1.0
 
 
-def once(function: Callable[[Key], Answer], kept: int) -> Callable[[Key], Answer]:
-    """The function with its newest answers kept; who asks for one that is computed waits for it."""
-    places = lru_cache(kept)(lambda _: (threading.Lock(), list[Answer]()))
-    guard = threading.Lock()
-
-    def ask(key: Key) -> Answer:
-        with guard:
-            lock, found = places(key)
-        with lock:
-            if not found:
-                found.append(function(key))
-        return found[0]
-
-    return ask
-
-
 @final
 class Answers:
-    """What processes compute, each answer once; where there are none, the thread that asks does.
+    """What a pool computes, each answer once; the newest `kept` are remembered.
 
-    >>> answers = Answers(0)
-    >>> answers.begin(abs, [-1, -2])
-    >>> answers.of(abs, -1)
+    >>> answers = Answers(Workers(0), kept=10)
+    >>> begun = answers.begin(POINT, abs, [-1, -2])
+    >>> answers.of(POINT, abs, -1)
     1
-    >>> answers.stop()
     """
 
-    def __init__(self, processes: int) -> None:
-        self._pool: Executor = _Here()
-        if processes:
-            spawn = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(processes, spawn, initializer=stand_back)
+    def __init__(self, pool: Workers, kept: int) -> None:
+        self._pool, self._kept, self._guard = pool, kept, threading.Lock()
         self._known: dict[tuple[object, object], Future[Any]] = {}
         self._ahead: list[Future[Any]] = []
 
-    def of(self, function: Callable[[Any], Answer], value: Any) -> Answer:
-        """An answer, as soon as it is there; errors are not kept."""
-        self.begin(function, [value])
-        try:
-            return self._future(function, value).result()
-        except CancelledError:  # it was to be computed ahead, and somebody asked for more
-            return self.of(function, value)
-        except BrokenProcessPool:
-            self._known = {}
-            return self.of(function, value)
-        except Exception:
-            self._known.pop((function, value), None)
-            raise
+    def of(self, work: Work, function: Callable[[Any], Answer], value: Any) -> Answer:
+        """An answer, as soon as it is there, and a `BusyError` if it is not at the deadline.
 
-    def begin(self, function: Callable[[Any], Any], values: Iterable[Any]) -> None:
+        Errors are not kept, but for a while that it takes too long.
+        """
+        until = DEADLINE.get()
+        for again in (True, False):
+            (future,) = self.begin(work, function, [value])
+            try:
+                found: Answer = future.result(until and max(0.0, until - time.monotonic()))
+            except TimeoutError:
+                future.cancel()
+                break
+            except CancelledError:  # who asked for it, too, has dropped it
+                continue
+            except BusyError as error:  # its process may have died
+                if isinstance(error, TooLongError) or not again:
+                    raise
+            else:
+                return found
+        raise BusyError("The explorer has too much to do: ask again in a moment.")
+
+    def begin(
+        self, work: Work, function: Callable[[Any], Any], values: Iterable[Any]
+    ) -> list[Future[Any]]:
         """Compute the answers that are not known yet, before what is computed ahead."""
         ahead, self._ahead = self._ahead, []
         for future in ahead:
             future.cancel()
-        for value in values:
-            self._future(function, value)
+        return [self._future(work, function, value) for value in values]
 
-    def ahead(self, function: Callable[[Any], Any], values: Iterable[Any]) -> None:
-        """Compute what may be asked for next, until something is asked; in processes only."""
-        for value in values:
+    def ahead(self, work: Work, function: Callable[[Any], Any], values: Iterable[Any]) -> None:
+        """Compute what may be asked for next, until something is asked; in idle processes only."""
+        for value in values if self._pool.idle() else ():
             known = self._known.get((function, value))
-            if (known is None or known.cancelled()) and not isinstance(self._pool, _Here):
-                self._ahead.append(self._future(function, value))
+            if known is None or known.cancelled():
+                self._ahead.append(self._future(work, function, value))
 
-    def _future(self, function: Callable[[Any], Answer], value: Any) -> Future[Answer]:
-        future = self._known.get((function, value))
-        if future is not None and not future.cancelled():
-            return future
-        if len(self._known) > KEPT:
-            self._known = {}
-        try:
-            future = self._pool.submit(function, value)
-        except RuntimeError:  # the processes died, or the server ends
-            self._pool = _Here()
-            future = self._pool.submit(function, value)
-        self._known[function, value] = future
-        return future
-
-    def stop(self) -> None:
-        """End the processes; what they have not begun is dropped."""
-        pool, self._pool = self._pool, _Here()
-        pool.shutdown(cancel_futures=True)
-
-
-class _Here(Executor):
-    """Computes in the thread that asks."""
-
-    def submit(self, function: Callable[..., Any], /, *values: Any, **_: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(function(*values))
-        except Exception as error:  # whoever asks for the result gets it
-            future.set_exception(error)
+    def _future(self, work: Work, function: Callable[[Any], Answer], value: Any) -> Future[Answer]:
+        with self._guard:
+            future = self._known.pop((function, value), None)
+            if future is None or _failed(future):
+                future = self._pool.submit(work, function, value)
+            self._known[function, value] = future  # the newest is the last
+            if len(self._known) > self._kept:
+                del self._known[next(iter(self._known))]
         return future
 
 
-def stand_back() -> None:
-    """In a new process: yield to the server, leave Ctrl-C to it, and never outlive it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(os, "nice"):
-        os.nice(LOWER)
-    threading.Thread(target=_end_with_the_server, daemon=True).start()
-
-
-def _end_with_the_server() -> None:
-    server = multiprocessing.parent_process()
-    if server is not None:
-        server.join()
-        os._exit(0)
+def _failed(future: Future[Any]) -> bool:
+    """Whether there is no answer to be had from it."""
+    if future.cancelled() or not future.done():
+        return future.cancelled()
+    error = future.exception()
+    return error is not None and not (
+        isinstance(error, TooLongError) and time.monotonic() < error.until
+    )

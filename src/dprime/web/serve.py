@@ -15,17 +15,13 @@ import uvicorn
 
 from dprime import validate
 from dprime.web.app import HOSTS, create_app
+from dprime.web.connection import KEEP_ALIVE, SteadyConnection
 from dprime.web.guard import checked_token
 
 HERE = "127.0.0.1"
 """Only this machine can ask here."""
 
 PORT = 8765
-
-KEEP_ALIVE = 75
-"""Seconds that an idle connection stays open: longer than clients keep theirs, so that none is
-closed just when it is used again.
-"""
 
 WAITING = 128
 """Connections that may wait to be accepted."""
@@ -107,14 +103,21 @@ def listening(place: ServerAddress) -> socket.socket:
     return listener
 
 
-def run(folder: Path, place: ServerAddress, listener: socket.socket, *, open_browser: bool) -> None:
-    """Serve on a socket that is open already."""
+def server_for(folder: Path, place: ServerAddress) -> uvicorn.Server:
+    """The server of a folder, with its limits."""
     app = create_app(folder, token=place.token, hosts=place.hosts)
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-        timeout_graceful_shutdown=2, timeout_keep_alive=KEEP_ALIVE,
+        app, log_level="error", access_log=False, server_header=False, proxy_headers=False,
+        timeout_graceful_shutdown=2, timeout_keep_alive=int(KEEP_ALIVE), http=SteadyConnection,
+        ws="none",
     )  # fmt: skip
+    return uvicorn.Server(config)
+
+
+def run(folder: Path, place: ServerAddress, listener: socket.socket, *, open_browser: bool) -> None:
+    """Serve on a socket that is open already."""
+    server = server_for(folder, place)
     if open_browser:
         threading.Timer(1.0, webbrowser.open, [place.address]).start()
     with listener:
-        uvicorn.Server(config).run(sockets=[listener])
+        server.run(sockets=[listener])

@@ -6,9 +6,12 @@ address ──► RiskRequest ──► curve (kept) ──► metrics, as every
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dprime import text, validate
@@ -25,18 +28,31 @@ from dprime.request import (
     risk_request,
 )
 from dprime.web.options import CHARTS, SLIDERS
-from dprime.web.ranges import Answers, Setting, advantage, neighbours, once
+from dprime.web.ranges import (
+    AHEAD,
+    CHOICE,
+    CURVE,
+    POINT,
+    Answers,
+    Setting,
+    advantage,
+    neighbours,
+)
+from dprime.web.start import read_file
+from dprime.web.workers import BusyError, Workers
 
 if TYPE_CHECKING:
     from dprime.curve import TradeOff
     from dprime.show.chart import Chart
     from dprime.show.theme import Theme
 
-CURVES = 100
-"""How many curves are kept, of at most about 1 MB each."""
+CURVES, DRAWN, READ = 40, 100, 30_000
+"""How many curves are kept, of at most 3 MB each, charts of curves, of at most 500 KB, and
+advantages and choices, of 1 KB.
+"""
 
-DRAWN = 300
-"""How many charts of curves are kept, of at most about 100 KB each."""
+DEAR = 0.05
+"""Seconds of a curve; the points of a range of such curves come after those of others."""
 
 THEMES = ("light", "dark")
 
@@ -85,23 +101,20 @@ class ExplorerService:
     '0.2105'
     """
 
-    def __init__(self, processes: int = 0) -> None:
-        self._answers = Answers(processes)
-        self._curve = once(_curve, CURVES)
-        self._of_curve = once(self._drawn, DRAWN)
+    def __init__(self, pool: Workers | None = None) -> None:
+        pool = pool or Workers(0)
+        self._answers, self._curves = Answers(pool, READ), Answers(pool, CURVES)
+        self._of_curve = lru_cache(DRAWN)(self._drawn)
         self.specification = cache(self._specification)
-
-    def stop(self) -> None:
-        """End the processes."""
-        self._answers.stop()
 
     def prepare(self) -> None:
         """Compute what the page begins with, in light colours."""
         usual = {name: str(slider.default) for name, slider in SLIDERS.items()}
-        self.risk(usual, FIRST[:-1])
-        self.charts(usual, ["risk"])
-        for name in FIRST:
-            self.specification(name, THEMES[0])
+        with suppress(BusyError):  # the server ends before it has begun
+            self.risk(usual, FIRST[:-1])
+            self.charts(usual, ["risk"])
+            for name in FIRST:
+                self.specification(name, THEMES[0])
 
     def risk(self, texts: Texts, charts: Sequence[str] = ()) -> RiskAnswer:
         """What `dprime risk` says, and charts of the same curve."""
@@ -115,7 +128,7 @@ class ExplorerService:
         options = choose_options(texts, target, value, free)
         request = choose_request(options)
         wanted = replace(request, readings=())  # the other conditions change no choice
-        chosen = self._answers.of(RiskRequest.chosen, wanted)
+        chosen = self._answers.of(CHOICE, RiskRequest.chosen, wanted)
         found = getattr(chosen, free)
         return self._answered(
             replace(request, mechanism=chosen, target=()),
@@ -156,8 +169,15 @@ class ExplorerService:
         drawn = {name: self._rows(name, request, over, fine=fine) for name in names}
         if "risk" in names and not fine:
             ahead = [each for near in neighbours(_setting(request)) for each in near.over(over)]
-            self._answers.ahead(advantage, ahead)
+            self._answers.ahead(AHEAD, advantage, ahead)
         return drawn
+
+    def read(self, contents: bytes) -> Texts:
+        """The setting that a file holds."""
+        return self._answers.of(POINT, read_file, contents)
+
+    def _curve(self, asked: tuple[Mechanism, str, int]) -> TradeOff:
+        return self._curves.of(CURVE, _curve, asked)[0]
 
     def _specification(self, name: str, theme: str, compared: bool = False) -> dict[str, Any]:
         """The empty chart of one setting or of two that are compared; it holds for every one."""
@@ -192,13 +212,21 @@ class ExplorerService:
         from dprime.show.charts import plans  # noqa: PLC0415  needs an extra
 
         setting = _setting(request)
-        own = self._curve(_asked(request)).advantage()
+        curve, seconds = self._curves.of(CURVE, _curve, _asked(request))
+        own, begun = curve.advantage(), list[Future[float]]()
+        work = POINT._replace(turn=POINT.turn + min(int(seconds / DEAR), 5))
 
         def read(each: Setting) -> float:
-            return own if each == setting else self._answers.of(advantage, each)
+            try:
+                return own if each == setting else self._answers.of(work, advantage, each)
+            except BusyError:  # nobody waits for the others
+                for future in begun:
+                    future.cancel()
+                raise
 
         def begin(settings: list[Setting]) -> list[Setting]:
-            self._answers.begin(advantage, [each for each in settings if each != setting])
+            others = [each for each in settings if each != setting]
+            begun.extend(self._answers.begin(work, advantage, others))
             return settings
 
         drawn = begin(setting.over(over))
@@ -234,9 +262,12 @@ def _asked(request: RiskRequest) -> tuple[Mechanism, str, int]:
     return request.mechanism, request.adjacency, request.group_size
 
 
-def _curve(asked: tuple[Mechanism, str, int]) -> TradeOff:
+def _curve(asked: tuple[Mechanism, str, int]) -> tuple[TradeOff, float]:
+    """A curve, and how many seconds of a processor it took."""
     mechanism, adjacency, group_size = asked
-    return mechanism.curve(adjacency, group_size=group_size)
+    began = time.process_time()
+    curve = mechanism.curve(adjacency, group_size=group_size)
+    return curve, time.process_time() - began
 
 
 def _shown(name: str, request: RiskRequest) -> tuple[float, ...]:

@@ -24,7 +24,8 @@ from dprime.privacy_loss import Array
 from dprime.request import MECHANISM
 from dprime.validate import InputError
 from dprime.web.options import SLIDERS, Slider
-from dprime.web.ranges import Setting, stand_back
+from dprime.web.ranges import Setting
+from dprime.web.workers import stand_back
 
 Sliders = Mapping[str, Slider]
 Kept = Mapping[str, Sequence[float]]

@@ -4,6 +4,8 @@ import { request } from "./source.js";
 
 const REMEMBERED = 600; // answers
 const PATIENCE = 150; // ms
+const TRIES = 3; // where the server has too much to do
+const LATEST = 5; // s, the longest that the page waits to ask again
 const answers = new Map();
 
 /** A sentence of the server (or about it) that the reader should see. */
@@ -69,8 +71,14 @@ export async function fetched(address, signal = undefined, sent = undefined) {
   let response, body;
   const method = sent === undefined ? "GET" : "POST";
   try {
-    response = await request(address, { method, body: sent, signal, headers: { Accept: "application/json" } });
-    body = await response.text();
+    for (let tries = TRIES; tries; tries -= 1) {
+      response = await request(address, { method, body: sent, signal, headers: { Accept: "application/json" } });
+      body = await response.text();
+      const later = response.headers?.get("Retry-After");
+      if (response.status !== 503 || !later || later > LATEST || tries === 1) break;
+      await new Promise((resolve) => setTimeout(resolve, 1000 * later));
+      if (signal?.aborted) break;
+    }
   } catch (error) {
     if (signal?.aborted) throw new Overtaken();
     throw new Refusal("The explorer does not answer: is dprime explore still running?", { cause: error });

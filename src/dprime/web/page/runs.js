@@ -22,9 +22,9 @@ document.addEventListener("visibilitychange", () => watchRuns(watching));
 async function look() {
   const notice = get("runs-notice");
   try {
-    const { runs, not_runs: others } = await fetched("/api/runs");
+    const { runs, not_runs: others, left_out: older } = await fetched("/api/runs");
     showRuns(runs);
-    showOthers(others);
+    showOthers(older ? { ...others, [`${older} older files`]: "are not listed." } : others);
     notice.hidden = true;
   } catch (error) {
     notice.hidden = false;
