@@ -172,6 +172,11 @@ class Run:
         self.close()
 
     @property
+    def temporary(self) -> bool:
+        """Whether its file goes when it is closed."""
+        return self._folder is not None
+
+    @property
     def kind(self) -> str:
         """What the run is: "audit", "inference", "frontier" or "models"."""
         return self._text("kind")
