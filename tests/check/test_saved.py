@@ -1,6 +1,7 @@
 """Saved runs: descriptions, real checkpoints of Opacus, states of the monitor."""
 
 import json
+import zipfile
 
 import pytest
 import torch
@@ -152,6 +153,28 @@ def test_a_checkpoint_of_opacus_is_read(tmp_path, trained):
     torch.save(model, tmp_path / "object.pt")
     with pytest.raises(ValueError, match="must be a checkpoint of plain values and tensors"):
         check(tmp_path / "object.pt")
+
+
+class Large:
+    """Takes ten gigabytes where it is unpickled."""
+
+    def __reduce__(self):
+        return bytearray, (10**10,)
+
+
+@pytest.mark.parametrize("how", ["large", "packed"])
+def test_a_checkpoint_that_takes_more_memory_than_it_has_bytes(tmp_path, how, monkeypatch):
+    path = tmp_path / "run.pt"
+    torch.save(Large() if how == "large" else {"w": torch.zeros(1000)}, path)
+    if how == "packed":
+        with zipfile.ZipFile(path) as archive:
+            members = [(name, archive.read(name)) for name in archive.namelist()]
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for member in members:
+                archive.writestr(*member)
+    monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(ValueError, match="a checkpoint of plain values and tensors"):
+        check(path)
 
 
 def accountant(*history, mechanism="prv"):

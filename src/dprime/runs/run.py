@@ -179,7 +179,9 @@ class Run:
     @property
     def kind(self) -> str:
         """What the run is: "audit", "inference", "frontier" or "models"."""
-        return self._text("kind")
+        if (kind := self._text("kind")) in KINDS:
+            return kind
+        raise run_file.damaged(self.path, "in its kind")
 
     @property
     def config(self) -> dict[str, Any]:
@@ -254,14 +256,17 @@ class Run:
         last = "SELECT error FROM blocks WHERE state = 'failed' ORDER BY changed DESC, number DESC"
         counts = ", ".join(f"sum(state = '{word}')" for word in ("done", "failed", "pending"))
         query = f"SELECT count(*), {counts}, sum(trials), ({last} LIMIT 1) FROM blocks"
-        found = State(*self._rows(query)[0])
+        *numbers, error = self._rows(query)[0]
+        if not all(isinstance(number, int) for number in numbers):
+            raise run_file.damaged(self.path, "in its blocks")
+        found = State(*numbers, error)
         if self._lock is not None:
             self._state = found
         return found
 
     def changed(self) -> datetime:
-        query = "SELECT changed FROM blocks UNION SELECT changed FROM about"
-        return self._time(str(max(self._rows(query))[0]))
+        times = "SELECT changed FROM blocks UNION ALL SELECT changed FROM about"
+        return self._time(str(self._rows(f"SELECT max(changed) FROM ({times})")[0][0]))
 
     def arrays(self, since: int = 0) -> dict[str, np.ndarray[Any, Any]]:
         """The arrays of finished blocks in order, without `since`, those finished first."""
@@ -279,7 +284,8 @@ class Run:
         self, number: int, finished: int, trials: int, layout: str, data: bytes, *, kept: str
     ) -> dict[str, np.ndarray[Any, Any]]:
         """The arrays of a row, if they are those that it says it has."""
-        if run_file.digest(number, finished, trials, layout, data) == kept:
+        told = run_file.digest(number, finished, trials, layout, data)
+        if told == kept and isinstance(data, bytes):
             with contextlib.suppress(ArraysError):
                 arrays = unpack(data)
                 lengths = {array.shape[:1] for array in arrays.values()}
@@ -342,7 +348,7 @@ class Run:
     def pace(self) -> float:
         """Trials a second, over the last minute in which blocks ended; 0 before the first."""
         rows = self._rows("SELECT changed, trials FROM blocks WHERE state = 'done'")
-        ended = [(self._time(changed), trials) for changed, trials in rows]
+        ended = [(self._time(str(changed)), trials) for changed, trials in rows]
         if not ended:
             return 0.0
         start = max(self.created, max(ended)[0] - timedelta(minutes=1))
