@@ -17,6 +17,16 @@ def pytest_make_parametrize_id(val):
     return val.__qualname__ if callable(val) and hasattr(val, "__qualname__") else None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    """A process that dies ends the run, and is named: the one in its place might wait for ever.
+
+    It would first be given the tests that the dead one had finished, and say nothing of them.
+    """
+    if hasattr(config.option, "maxworkerrestart"):
+        config.option.maxworkerrestart = "0"
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """With `--dist loadscope` one process has all tests of Ray, which share a cluster."""

@@ -110,6 +110,20 @@ def fresh(*words):
     return done.returncode, done.stdout, {*names.split()}
 
 
+def test_ctrl_c_while_it_loads_leaves_no_traceback():
+    stopping = (
+        "import signal, sys, runpy\n"
+        "class Stop:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer': signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Stop())\n"
+        "runpy.run_module('dprime', run_name='__main__')\n"
+    )
+    run = [sys.executable, "-c", stopping]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 CALLED = [
     sys.executable,
     "-m",

@@ -1,5 +1,17 @@
-"""`python -m dprime` is the command line."""
+"""`dprime` and `python -m dprime` are the command line."""
 
-from dprime.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Run it; Ctrl-C ends it without a traceback, also while it loads."""
+    try:
+        from dprime.cli import main as call  # noqa: PLC0415  this takes a while
+
+        call()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -260,7 +260,11 @@ def same_error(dataset, seed):
 
 def test_a_function_that_always_fails_says_why():
     for adversary, trials, message in (
-        ("api-access", 30, "blocks all failed with RuntimeError: no memory.*Fix this, then resume"),
+        (
+            "api-access",
+            30,
+            "blocks all failed with RuntimeError: no memory.*Fix this, then begin again",
+        ),
         ("api-access", 3, "played at least in part.*failed with RuntimeError: no memory"),
         (StaticPoisoning(shadows=2), 3, "able to train the adversary's own.*RuntimeError: no mem"),
     ):

@@ -224,7 +224,7 @@ def test_what_the_data_and_the_network_refuse_is_said_before_there_is_a_file(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("content", [b"trials: 5", b"\xff\xfe", None])
+@pytest.mark.parametrize("content", [b"trials: 5", b"\xff\xfe", b"seed = " + b"9" * 5000, None])
 def test_files_that_cannot_be_read(content, tmp_path):
     path = tmp_path / "audit.toml"
     if content is not None:

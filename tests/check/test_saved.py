@@ -155,6 +155,28 @@ def test_a_checkpoint_of_opacus_is_read(tmp_path, trained):
         check(tmp_path / "object.pt")
 
 
+class Large:
+    """Takes ten gigabytes where it is unpickled."""
+
+    def __reduce__(self):
+        return bytearray, (10**10,)
+
+
+@pytest.mark.parametrize("how", ["large", "packed"])
+def test_a_checkpoint_that_takes_more_memory_than_it_has_bytes(tmp_path, how, monkeypatch):
+    path = tmp_path / "run.pt"
+    torch.save(Large() if how == "large" else {"w": torch.zeros(1000)}, path)
+    if how == "packed":
+        with zipfile.ZipFile(path) as archive:
+            members = [(name, archive.read(name)) for name in archive.namelist()]
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for member in members:
+                archive.writestr(*member)
+    monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(ValueError, match="a checkpoint of plain values and tensors"):
+        check(path)
+
+
 def accountant(*history, mechanism="prv"):
     return {"history": list(history), "mechanism": mechanism}
 

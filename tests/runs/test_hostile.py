@@ -92,6 +92,7 @@ def test_other_tables_than_those_of_a_run(path, statement):
         {"data": npz(scores=np.arange(4.0)), "layout": "scores <f4[trial]"},
         {"data": b"no npz file"},
         {"data": npz(scores=np.array([None] * 4))},
+        {"data": "a text"},
     ],
 )
 def test_arrays_that_are_not_what_the_row_says(path, block):
@@ -108,7 +109,9 @@ def test_texts_that_are_no_configuration(path, name, value):
         getattr(run, name)
 
 
-@pytest.mark.parametrize(("name", "value"), [("seed", "9" * 5000), ("created", "never")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("seed", "9" * 5000), ("created", "never"), ("kind", "other")]
+)
 def test_other_texts(path, name, value):
     with_text(path, name, value)
     with Run.open(path) as run, pytest.raises(InputError, match="damaged"):
@@ -136,16 +139,21 @@ def test_code_that_the_file_names_is_not_run(path, name, code, tmp_path, monkeyp
 
 
 def test_one_bad_file_does_not_hide_the_others(path, tmp_path):
-    for number in range(3):
+    for number in range(6):
         copy = tmp_path / f"bad-{number}.run"
         copy.write_bytes(path.read_bytes())
     with_text(tmp_path / "bad-0.run", "config", DEEP)
     with changing(tmp_path / "bad-1.run") as db:
         db.execute("CREATE VIEW v AS SELECT 1")
     with_text(tmp_path / "bad-2.run", "created", "x")
+    with_text(tmp_path / "bad-3.run", "kind", "other")
+    with changing(tmp_path / "bad-4.run") as db:
+        db.execute("UPDATE blocks SET trials = ?", ("9" * 400,))
+    with changing(tmp_path / "bad-5.run") as db:
+        db.execute("UPDATE blocks SET changed = x'ff' WHERE number = 0")
     found, others = list_runs(tmp_path)
     assert [run.name for run in found] == ["a.run", "bad-2.run"]
-    assert set(others) == {"bad-0.run", "bad-1.run"}
+    assert set(others) == {f"bad-{number}.run" for number in (0, 1, 3, 4, 5)}
 
 
 # Damaged by accident ------------------------------------------------------------------------------

@@ -149,10 +149,10 @@ def over_file(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
 
 def words_in(path: str | Path) -> dict[str, Any]:
     """The words in a TOML file."""
+    content = bounded.read_bytes(Path(path), LONGEST_FILE, "give the path of a TOML file")
     try:
-        content = bounded.read_bytes(Path(path), LONGEST_FILE, "give the path of a TOML file")
         return tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # of the syntax, a character or a long number
         raise validate.invalid_value("settings", str(path), "TOML", str(error)) from None
 
 

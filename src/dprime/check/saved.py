@@ -211,14 +211,23 @@ def read_saved(path: Path, start: bytes) -> object:
     import torch  # noqa: PLC0415  only checkpoints need it
 
     try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(each.file_size for each in archive.infolist()) > path.stat().st_size:
-                raise ValueError("PyTorch packs nothing")
+        _check_size(path)
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception:  # whatever torch raises: the file is not what it should be
         wanted = "a checkpoint of plain values and tensors"
         remedy = "save state_dicts, not objects; the accountant's is enough"
         raise validate.invalid_input(str(path), "of another kind", wanted, remedy) from None
+
+
+def _check_size(path: Path) -> None:
+    """Refuse a file that takes more memory than it has bytes: PyTorch itself would not."""
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        doubled = sum(each.file_size for each in members) > path.stat().st_size
+        packed = any(each.compress_type for each in members)
+        pickles = (archive.read(each) for each in members if each.filename.endswith(".pkl"))
+        if doubled or packed or any(b"bytearray" in each for each in pickles):
+            raise zipfile.BadZipFile
 
 
 def check_saved(

@@ -25,6 +25,14 @@ from dprime.runs.states import Event, State, Worker
 NAMES_CODE = ("model", "trainer")
 """What of a configuration may name a function of the user's own."""
 
+KINDS = {
+    "audit": "audit",
+    "inference": "membership inference",
+    "frontier": "frontier",
+    "models": "shadow models",
+}
+"""What runs do, by their kind."""
+
 Values = Mapping[str, Any]
 
 
@@ -42,12 +50,17 @@ class RunContents(ABC):
         last = "SELECT error FROM blocks WHERE state = 'failed' ORDER BY changed DESC, number DESC"
         counts = ", ".join(f"sum(state = '{word}')" for word in ("done", "failed", "pending"))
         query = f"SELECT count(*), {counts}, sum(trials), ({last} LIMIT 1) FROM blocks"
-        return State(*self._rows(query)[0])
+        row = self._rows(query)[0]
+        if not all(isinstance(number, int) for number in row[:-1]):
+            raise run_file.damaged(self.path, "in its blocks")
+        return State(*row)
 
     @property
     def kind(self) -> str:
         """What the run is: "audit", "inference", "frontier" or "models"."""
-        return self._text("kind")
+        if (kind := self._text("kind")) in KINDS:
+            return kind
+        raise run_file.damaged(self.path, "in its kind")
 
     @property
     def config(self) -> dict[str, Any]:
@@ -105,8 +118,8 @@ class RunContents(ABC):
         return self._blocks("state = 'done' ORDER BY number")
 
     def changed(self) -> datetime:
-        query = "SELECT changed FROM blocks UNION SELECT changed FROM about"
-        return self._time(str(max(self._rows(query))[0]))
+        times = "SELECT changed FROM blocks UNION ALL SELECT changed FROM about"
+        return self._time(str(self._rows(f"SELECT max(changed) FROM ({times})")[0][0]))
 
     def arrays(self, since: int = 0) -> dict[str, np.ndarray[Any, Any]]:
         """The arrays of finished blocks in order, without `since`, those finished first."""
@@ -124,7 +137,8 @@ class RunContents(ABC):
         self, number: int, finished: int, trials: int, layout: str, data: bytes, *, kept: str
     ) -> dict[str, np.ndarray[Any, Any]]:
         """The arrays of a row, if they are those that it says it has."""
-        if run_file.digest(number, finished, trials, layout, data) == kept:
+        told = run_file.digest(number, finished, trials, layout, data)
+        if told == kept and isinstance(data, bytes):
             with contextlib.suppress(ArraysError):
                 arrays = unpack(data)
                 lengths = {array.shape[:1] for array in arrays.values()}
@@ -144,7 +158,7 @@ class RunContents(ABC):
     def pace(self) -> float:
         """Trials a second, over the last minute in which blocks ended; 0 before the first."""
         rows = self._rows("SELECT changed, trials FROM blocks WHERE state = 'done'")
-        ended = [(self._time(changed), trials) for changed, trials in rows]
+        ended = [(self._time(str(changed)), trials) for changed, trials in rows]
         if not ended:
             return 0.0
         start = max(self.created, max(ended)[0] - timedelta(minutes=1))

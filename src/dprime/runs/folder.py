@@ -10,7 +10,8 @@ from pathlib import Path
 
 from dprime import validate
 from dprime.runs import run_file
-from dprime.runs.run import KINDS, Run
+from dprime.runs.contents import KINDS
+from dprime.runs.run import Run
 
 
 @dataclass(frozen=True)

@@ -20,18 +20,10 @@ from dprime import validate
 from dprime.runs import run_file
 from dprime.runs.arrays import Arrays, ArraysError, pack
 from dprime.runs.config import json_text, versions
-from dprime.runs.contents import RunContents, Values
+from dprime.runs.contents import KINDS, RunContents, Values
 from dprime.runs.run_file import explain_errors
 from dprime.runs.states import FAILED, State, Worker
 from dprime.seeds import check_seed, fresh_seed
-
-KINDS = {
-    "audit": "audit",
-    "inference": "membership inference",
-    "frontier": "frontier",
-    "models": "shadow models",
-}
-"""What runs do, by their kind."""
 
 MOST_BLOCKS = 1_000_000
 
@@ -161,6 +153,11 @@ class Run(RunContents):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def temporary(self) -> bool:
+        """Whether its file goes when it is closed."""
+        return self._folder is not None
 
     def keep(self, record: Values) -> None:
         """Keep what was concluded, in JSON values; an earlier result is replaced."""

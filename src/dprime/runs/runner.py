@@ -10,7 +10,7 @@ given in smaller slices. Killed or interrupted, the run is resumed by calling `e
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 
@@ -59,7 +59,7 @@ def execute(
     if not run.pending():  # also where nothing can be written
         return
     with run.working():
-        policy = RetryPolicy(run.pending(), tried, hasattr(work, "with_compute"))
+        policy = RetryPolicy(run, tried, hasattr(work, "with_compute"))
         if not policy.waiting:
             return
         with closing((backend or Local()).outcomes(work, policy.waiting)) as outcomes:
@@ -85,8 +85,10 @@ def counting(run: Run, advance: Callable[[float], None]) -> Callable[[int, State
 class RetryPolicy:
     """Which block comes next, and whether one is tried again."""
 
-    def __init__(self, blocks: Iterable[int], attempts: int, divisible: bool) -> None:
-        self.waiting = deque(Task(block) for block in blocks)
+    def __init__(self, run: Run, attempts: int, divisible: bool) -> None:
+        self.waiting = deque(Task(block) for block in run.pending())
+        kept = f"go on with dprime resume {run.path}; finished blocks are kept"
+        self._then = "begin again" if run.temporary else kept
         self._attempts, self._divisible = attempts, divisible
         self._failed: Counter[int] = Counter()
         self._lost: Counter[int] = Counter()
@@ -97,7 +99,7 @@ class RetryPolicy:
         """Put the block back where it is worth another try; stop where no block is."""
         task, block, end = outcome.task, outcome.task.block, outcome.end
         if end is End.UNFIT:
-            raise _stopped(outcome.error)
+            raise self._stopped(outcome.error)
         if end is End.DONE:
             self._any_done = True
         elif end is End.MEMORY and self._divisible and task.halvings < HALVINGS:
@@ -107,7 +109,7 @@ class RetryPolicy:
             if self._lost[block] < LOSSES:
                 self.waiting.appendleft(task)
             elif not self._any_done:
-                raise _stopped(f"Block {block} was lost {LOSSES} times: {outcome.error}")
+                raise self._stopped(f"Block {block} was lost {LOSSES} times: {outcome.error}")
         else:
             self._failed[block] += 1
             if self._failed[block] < self._attempts:
@@ -115,11 +117,10 @@ class RetryPolicy:
         if end is End.FAILED and not self._any_done:
             self._errors[block] = outcome.error
             if len(self._errors) == HOPELESS and len({*self._errors.values()}) == 1:
-                raise _stopped(f"The first {HOPELESS} blocks all failed with {outcome.error}")
+                raise self._stopped(f"The first {HOPELESS} blocks all failed with {outcome.error}")
 
-
-def _stopped(reason: str) -> BlocksFailedError:
-    return BlocksFailedError(f"{reason}. Fix this, then resume; finished blocks are kept.")
+    def _stopped(self, reason: str) -> BlocksFailedError:
+        return BlocksFailedError(f"{reason}. Fix this, then {self._then}.")
 
 
 def _stored(run: Run, outcome: Outcome) -> Outcome:

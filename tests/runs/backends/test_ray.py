@@ -1,5 +1,7 @@
 """A Ray cluster on this machine: nodes leave, drivers are killed, versions differ."""
 
+import ipaddress
+import json
 import os
 import shutil
 import signal
@@ -33,7 +35,7 @@ from dprime.runs.runner import execute
 from dprime.runs.run import Run
 from works import Slow
 
-path, folder, address = sys.argv[1:]
+path, folder, address = [*sys.argv[1:], None][:3]
 with Run.open(path) as store:
     told = lambda block, state: print(state.done, flush=True)
     execute(store, Slow(Path(folder)), backend=Ray(address), on_block=told)
@@ -52,7 +54,7 @@ def driver(path, work, address, script=DRIVER):
     """Another process that plays the run."""
     found = os.pathsep.join([TESTS, os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
-        [sys.executable, "-c", script, str(path), str(work.folder), address],
+        [sys.executable, "-c", script, str(path), str(work.folder), *filter(None, [address])],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -105,6 +107,60 @@ def test_a_driver_that_is_killed_and_resumed(cluster, run):
     assert again.returncode == 0
     assert is_whole(path, work) == []
     assert {block: work.tries(block) for block in kept} == before  # none of them again
+
+
+REACHED = """
+import json, os, subprocess, sys
+import psutil, ray
+from dprime.runs.backends import Ray
+from dprime.runs.backends.base import Task
+from collections import deque
+from works import scores
+
+outcomes = Ray().outcomes(scores, deque([Task(0)]))
+assert next(outcomes).end.value == "done"
+mine = psutil.Process()
+places = {each.laddr.ip for process in [mine, *mine.children(recursive=True)]
+          for each in process.net_connections() if each.status == "LISTEN"}
+ask = (f"from ray._raylet import GcsClient; "
+       f"GcsClient(address={ray.get_runtime_context().gcs_address!r}).internal_kv_keys(b'')")
+codes = [subprocess.run([sys.executable, "-c", ask], env={**os.environ, **token},
+                        stderr=subprocess.DEVNULL).returncode
+         for token in ({}, {"RAY_AUTH_MODE": "disabled"}, {"RAY_AUTH_TOKEN": "0" * 64})]
+outcomes.close()
+print(json.dumps([sorted(places), codes, [name for name in os.environ if "RAY_AUTH" in name]]))
+"""
+
+
+@pytest.mark.slow
+def test_a_cluster_of_our_own_is_ours_alone(run):
+    """It listens on loopback addresses only, and whoever lacks the token is turned away."""
+    said, wrong = driver(*run, "", REACHED).communicate(timeout=120)
+    places, codes, left = json.loads(said.splitlines()[-1]) if said else pytest.fail(wrong)
+    assert places
+    assert all(ipaddress.ip_address(each.removeprefix("::ffff:")).is_loopback for each in places)
+    assert codes == [0, 1, 1]
+    assert left == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["raylet", "gcs_server"])
+def test_a_cluster_that_dies_ends_in_a_sentence(run, part):
+    path, work = run
+    process = driver(path, work, None)
+    played(process, 3)
+    import psutil
+
+    for each in psutil.Process(process.pid).children(recursive=True):
+        if each.name() == part:
+            each.kill()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "BlocksFailedError: Ray failed: " in said  # Ray may say more
+    assert f"go on with dprime resume {path}; finished blocks are kept" in said
+    with Run.open(path) as store:
+        assert store.state().done >= 3
+        assert store.events() == []
 
 
 @pytest.mark.slow
@@ -167,6 +223,15 @@ def test_another_cluster_than_the_one_that_is_connected(cluster):
 
 
 def test_without_ray(monkeypatch):
+    monkeypatch.setattr("ray.__version__", "2.51.2")
+    with pytest.raises(ValueError, match=r"Ray must be 2\.52 or newer, but it is 2\.51\.2: pip"):
+        backend_named("ray")
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ValueError, match=r"not installed: pip install 'dprime\[ray\]'"):
         backend_named("ray")
+
+
+def test_a_release_that_listens_everywhere_is_refused(monkeypatch):
+    monkeypatch.setattr(cluster, "_head", lambda: "192.0.2.1:6379")
+    with pytest.raises(ValueError, match=r"Ray must listen on 127\.0\.0\.1 alone"):
+        cluster._check_private()
