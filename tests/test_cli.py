@@ -197,7 +197,12 @@ def test_too_little_memory_ends_in_a_sentence(call, monkeypatch):
         raise errors[-1]
 
     monkeypatch.setattr("dprime.cli.risks.risk_request", fails)
-    errors = [MemoryError(), ImportError("lib.so: failed to map segment from shared object")]
+    errors = [
+        MemoryError(),
+        ImportError("lib.so: failed to map segment from shared object"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory"),
+        OSError(12, "Cannot allocate memory"),
+    ]
     while errors:
         refused(call(RISK), cli.NO_MEMORY)
         errors.pop()

@@ -75,6 +75,13 @@ def test_far_longer_before_clipping():
         torch.testing.assert_close(differing[0].norm(dim=1), expected)
 
 
+def test_a_direction_at_right_angles_has_the_norm_that_is_left_by_clipping():
+    along = normalize(torch.ones(1, SIZE))[0]
+    for expected, _, differing, _ in watched(attacks.orthogonal, along, DATA.take([2])):
+        torch.testing.assert_close(expected.gradients[0].norm(dim=1), torch.full((4,), C))
+        torch.testing.assert_close(differing[0], expected.gradients[0], rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("rate", [1.0, 0.5])
 def test_opposing_expects_what_a_correct_trainer_makes_of_the_copies(rate):
     for expected, weights, _, common in watched(

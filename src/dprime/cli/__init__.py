@@ -30,6 +30,10 @@ BAD_INPUT = 2
 
 FULL = "the output must fit on the disk, but it is full: free some space."
 NO_MEMORY = "dprime must fit into memory, but there is too little: free some, or raise the limit."
+LACKING = re.compile(
+    "failed to map segment|can(no|')t allocate memory|out of memory", re.IGNORECASE
+)
+"""Words of libraries that cannot be loaded or cannot compute for lack of memory."""
 
 listed(app)
 
@@ -103,14 +107,12 @@ def _call() -> int:
         return _failed(sentence) if sentence else BAD_INPUT
     except InputError as error:
         return _failed(str(error))
-    except MemoryError:
-        return _failed(NO_MEMORY)
-    except ImportError as error:
-        if "failed to map segment" not in str(error):  # of a library's file into memory
-            raise
-        return _failed(NO_MEMORY)
     except typer.Abort:
         return 130
+    except (MemoryError, ImportError, OSError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not LACKING.search(str(error)):
+            raise
+        return _failed(NO_MEMORY)
     return code if isinstance(code, int) else 0
 
 
