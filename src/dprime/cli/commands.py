@@ -102,7 +102,7 @@ COMMANDS = {
     ),
     "runs": Entry(
         "runs",
-        "List the runs in a folder and their progress.",
+        "List the runs in a folder, and in its folder runs/, with their progress.",
         ("", "--watch"),
         "auditing.md",
     ),
