@@ -201,11 +201,11 @@ def test_the_text_reads_numbers_rounded_to_the_side_they_say():
     line = replace(LINE, y=(0.12341, 0.5), low=(-0.12341, 0.4), high=(0.2, 0.55559))
     told = {side: chart_of(replace(line, says=side)).text for side in ("at most", "at least")}
     assert told["at most"].startswith(
-        "A chart. Line: 0: at most 0.124 (-0.124 to 0.2); 1: at most 0.5 (0.4 to 0.556)."
+        "A chart. Line: 0: at most 0.1235 (-0.1235 to 0.2); 1: at most 0.5 (0.4 to 0.5556)."
     )
-    assert "0: at least 0.123 (-0.124" in told["at least"]
+    assert "0: at least 0.1234 (-0.1235" in told["at least"]
     shares = replace(chart_of(replace(line, says="about")), y=Axis("y", "y", percent=True))
-    assert "0: about 12.3 % (-12.4 % to 20 %)" in shares.text
+    assert "0: about 12.34 % (-12.35 % to 20 %)" in shares.text
 
 
 def test_saved_by_the_ending_of_the_name(tmp_path):

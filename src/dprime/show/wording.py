@@ -9,7 +9,7 @@ from decimal import Decimal
 from dprime import validate
 from dprime.text import round_down, round_up
 
-DIGITS = 3
+DIGITS = 4
 """Significant digits in a title."""
 
 READ_ALOUD = 9
@@ -23,7 +23,7 @@ def up(value: float, digits: int = DIGITS) -> str:
     """A ceiling.
 
     >>> up(0.040049), up(2.0), up(0.00001234)
-    ('0.0401', '2', '0.0000124')
+    ('0.04005', '2', '0.00001234')
     """
     return _plain(round_up(value, digits))
 
@@ -32,7 +32,7 @@ def down(value: float, digits: int = DIGITS) -> str:
     """A floor.
 
     >>> down(0.040049), down(0.0), down(-0.00123)
-    ('0.04', '0', '-0.00123')
+    ('0.04004', '0', '-0.00123')
     """
     return _plain(round_down(value, digits))
 
@@ -41,7 +41,7 @@ def near(value: float, digits: int = DIGITS) -> str:
     """A number that was given, or an estimate: rounded to the nearest.
 
     >>> near(0.123456), near(14_000)
-    ('0.123', '14,000')
+    ('0.1235', '14,000')
     """
     if value >= 1000:
         return f"{value:,.0f}"
@@ -52,7 +52,7 @@ def percent_up(share: float, digits: int = DIGITS) -> str:
     """A share that is a ceiling.
 
     >>> percent_up(0.040049), percent_up(1.0)
-    ('4.01 %', '100 %')
+    ('4.005 %', '100 %')
     """
     return f"{up(100 * min(share, 1.0), digits)} %"
 
@@ -61,7 +61,7 @@ def percent_down(share: float, digits: int = DIGITS) -> str:
     """A share that is a floor; less than certain is never printed as 100 %.
 
     >>> percent_down(0.0129), percent_down(0.99999)
-    ('1.29 %', '99.9 %')
+    ('1.29 %', '99.99 %')
     """
     return f"{down(100 * max(share, 0.0), digits)} %"
 
@@ -101,7 +101,7 @@ def share_range(low: float, high: float) -> str:
     """An interval of a share, never printed narrower than it is.
 
     >>> share_range(0.12344, 0.2)
-    '12.3 % to 20 %'
+    '12.34 % to 20 %'
     """
     return f"{percent_down(low)} to {percent_up(high)}"
 

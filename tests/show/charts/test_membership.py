@@ -54,9 +54,9 @@ def test_a_sure_attack_is_named_before_one_that_only_seems_better():
 
 def test_an_interval_above_the_claim_is_said_with_its_rate():
     chart = membership_roc((curve(factor=6.0),), CLAIM, "Digits")
-    assert chart.title == (  # where it is most, 54 / 21.8
+    assert chart.title == (  # where it is most, 54 / 21.73
         "Digits: at 10 % false alarms LiRA finds 60 % of the members (95 % interval 54 % to 66 %); "
-        "the claim allows only 21.8 %."
+        "the claim allows only 21.73 %."
     )
     assert "At 4 of 5 points the interval lies wholly above the claim; luck alone" in chart.text
 
@@ -192,8 +192,8 @@ def test_the_table_holds_the_numbers_of_every_panel():
 
 def test_what_is_allowed_is_read_aloud_rounded_up():
     text = chart(line(certified=1.0)).text
-    assert "ε = 3, certified limit: 10 %: at most 23.2 %; 30 %: at most 53.9 %" in text
-    assert "50 %: at most 73.2 %" in text  # 0.73106
+    assert "ε = 3, certified limit: 10 %: at most 23.2 %; 30 %: at most 53.82 %" in text
+    assert "50 %: at most 73.11 %" in text  # 0.731059
 
 
 def test_an_interval_beyond_100_percent_ends_there():

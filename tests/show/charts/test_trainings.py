@@ -54,7 +54,7 @@ def test_the_text_says_how_the_threshold_was_chosen_and_rounds_outwards():
     assert "the best of 40 thresholds" in gained(point(0.5, 0.05), thresholds=40).text
     assert "best of" not in gained(point(0.5, 0.05)).text
     assert (
-        "LiRA: 50 %: about -0.4 % (-1.41 % to 0.605 %)."
+        "LiRA: 50 %: about -0.4 % (-1.405 % to 0.6041 %)."
         in gained(point(0.5, -0.004, half=0.010041)).text
     )
 
@@ -92,13 +92,13 @@ ON = "On digits the accuracy is highest at π = "
 @pytest.mark.parametrize(
     ("lines", "title"),
     [
-        ((CLEAR,), f"{ON}30 % where precision is at most 95.3 %: 90 %."),
+        ((CLEAR,), f"{ON}30 % where precision is at most 95.26 %: 90 %."),
         ((NEAR,), f"{ON}30 % to 50 % where precision is at most 88 %: 90 %."),
         ((APART,), f"{ON}10 % and 50 % where precision is at most 73.1 %: 90 %."),
         ((OPEN,), "On digits no π stands out where precision is at most 60 %; the highest mean is "
                   "90 %, at π = 10 %."),
         ((OPEN, OPEN), "On digits no π stands out where precision is at most 60 % or 60 %."),
-        ((CLEAR, NEAR, OPEN), f"{ON}30 % (precision at most 95.3 %) and 30 % to 50 % (88 %); "
+        ((CLEAR, NEAR, OPEN), f"{ON}30 % (precision at most 95.26 %) and 30 % to 50 % (88 %); "
                               "at 60 % no π stands out."),
         ((bound(0.9, (0.8,)),), "On digits the accuracy is 80 % at π = 10 % where precision is at "
                                 "most 90 %."),
@@ -132,8 +132,8 @@ def test_epsilon_is_told_at_both_ends_of_a_line_rounded_up():
     )  # fmt: skip
     points = tuple(FrontierPoint(*each) for each in ends)
     chart = frontier((FrontierSeries(0.7, points),), "digits")
-    assert drawn(chart)["precision at most 70 %"].words == ["ε = ∞", "", "ε = 0.124"]
-    assert "precision is at most 70 %, ε is ∞, 1, 0.124." in chart.text
+    assert drawn(chart)["precision at most 70 %"].words == ["ε = ∞", "", "ε = 0.1235"]
+    assert "precision is at most 70 %, ε is ∞, 1, 0.1235." in chart.text
 
 
 def test_words_of_lines_that_meet_keep_apart():
@@ -161,10 +161,10 @@ SEX = SecurityLine("sex", "estimate", ((1.0, 0.995), (2.0, 0.985)))
 def test_what_is_certified_is_rounded_down_and_an_estimate_is_called_one():
     chart = security((MEMBERSHIP, AGE), "Adult")
     assert chart.title == (
-        "After 2 epochs on Adult, Bayes security is at least 0.912 for membership and about 0.98 "
+        "After 2 epochs on Adult, Bayes security is at least 0.9123 for membership and about 0.98 "
         "for age."
     )
-    assert "Membership (certified): 1: at least 0.956; 2: at least 0.912." in chart.text
+    assert "Membership (certified): 1: at least 0.9567; 2: at least 0.9123." in chart.text
     assert "Age (estimate): 1: about 0.99; 2: about 0.98." in chart.text
 
 

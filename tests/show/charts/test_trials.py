@@ -193,11 +193,11 @@ def test_the_ladder_names_the_strongest():
     chart = ladder(rungs, 0.7001, "d′", 0.95)
     assert chart.title == (
         "The strongest adversary, strong, is estimated at d′ 0.5 (95 % interval 0.4 to 0.6); "
-        "the claim allows 0.701."
+        "the claim allows 0.7001."
     )
     found = [(r["adversary"], r["low"], r["value"], r["high"]) for r in chart.table()]
     assert found[:2] == [("weak", -0.1, 0.0, 0.1), ("strong", 0.4, 0.5, 0.6)]
-    assert drawn(chart)["allowed: 0.701"].y == (0.7001,)
+    assert drawn(chart)["allowed: 0.7001"].y == (0.7001,)
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ class _Found:
     def title(self) -> str:
         """The reading at the marked rate, or at another where only that exceeds the claim."""
         rate = self._told_rate()
-        price, most = wording.percent(rate), wording.percent_up(self.claim.ceiling(rate))
+        price, most = wording.percent(rate, 6), wording.percent_up(self.claim.ceiling(rate))
         limit = (
             f"At {price} false alarms no attacker finds more than {most} of the members on average"
         )
@@ -278,7 +278,7 @@ class _Found:
             told = f"{found} to {wording.percent_up(most)}"
             if self.exceeded:
                 told = f"at least {found}"
-        shown = told if log or end < 1 else f"at {wording.percent(self.fpr)}: {told}"
+        shown = told if log or end < 1 else f"at {wording.percent(self.fpr, 6)}: {told}"
         smallest = SMALLEST if log else 0.0
         kept = [y for y in heights if min(y, self.fpr) >= smallest]
         side = self._side(heights[0], log) if end == 1 else "below-right"

@@ -307,9 +307,9 @@ function significant(value, digits) {
   return `${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
-/** Three digits without an exponent, as charts say them. */
+/** Four digits without an exponent, as charts say them. */
 const short = (value, round = up) => {
-  const text = round(value, 3);
+  const text = round(value);
   return Math.abs(value) < 1e-6 && value ? text : String(Number(text));
 };
 const share = (value) => `${short(100 * Math.min(value, 1))} %`;
