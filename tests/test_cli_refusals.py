@@ -44,7 +44,6 @@ BEGINNINGS = {
         "--epsilon 3 --group-size 2": "--group-size must be 1 for EpsilonDelta",
         "--epsilon 3,5": "but it is '3,5': write decimals with a point, as in 3.5",
         "--epsilon=": "--epsilon must be a number, but it is '': give a number such as 3",
-        "--epsilon -3": "--epsilon must be above 0, but it is -3.0: give",
         "-e 3": "did you mean --epochs, --epsilon or --exceeded? See dprime risk --help.",
         "--eps 3": "did you mean --epsilon or --epsilon-level? See dprime risk --help.",
         "epsilon=3": "but it is 'epsilon=3': give the path of a checkpoint or a JSON file, or",

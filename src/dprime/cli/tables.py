@@ -34,10 +34,10 @@ class FittingTable(Table):
             return
         yield Text(str(self.title), style="bold")
         for row in zip(*(column.cells for column in self.columns), strict=True):
-            first, *rest = (Text.from_markup(x) if isinstance(x, str) else x for x in row)
-            yield first
-            for column, cell in zip(self.columns[1:], rest, strict=True):
-                yield Padding(Text.assemble(f"{column.header}: ", cell), (0, 0, 0, 2))
+            for number, (column, cell) in enumerate(zip(self.columns, row, strict=True)):
+                name = f"{column.header}: " if number or column.justify == "right" else ""
+                words = Text.from_markup(cell) if isinstance(cell, str) else cell
+                yield Padding(Text.assemble(name, words), (0, 0, 0, 2 if number else 0))
         yield Text(str(self.caption or ""), style="dim")
 
     def _fits(self, console: Console, width: int, *, whole: bool) -> bool:
