@@ -271,3 +271,17 @@ def test_one_move_is_one_question(visit):
     visit.slide("a-steps", 6)
     visit.slide("a-steps", 5)
     assert sum("/api/risk" in url for url in visit.requests) == 3, "the fourth answer is remembered"
+
+
+def test_a_probability_may_be_typed_as_a_percentage(visit, printed):
+    page = visit.open()
+    visit.slide("ask-fpr", 10)
+    numbers, position = visit.numbers(), page.input_value("#ask-fpr")
+    visit.slide("ask-fpr", 2)
+    visit.type_value("ask-fpr", "2 %")
+    assert visit.numbers() == numbers
+    assert page.input_value("#ask-fpr") == position
+    assert shown(printed(visit.command())["metrics"]) == numbers
+    visit.expected = ["status of 422"]
+    visit.type_value("a-noise_multiplier", "110 %")
+    assert "noise_multiplier must be a number" in page.inner_text("#a-noise_multiplier-error")
