@@ -90,8 +90,8 @@ def test_the_title_states_both_numbers():
 def test_a_claim_that_is_exceeded_is_not_called_certified():
     chart = trade_off(TradeOff.gaussian(0.2), lower_curve(0.3))
     assert chart.title == (
-        "At 1 % false alarms the claim allows 1.674 % of the members to be found; this one found at "
-        "least 2.136 % (95 % confidence)."
+        "At 1 % false alarms the claim allows 1.674 % of the members to be found; this one found "
+        "at least 2.136 % (95 % confidence)."
     )
     assert "certified" not in chart.text
     assert "at most 5 % of audits" in chart.text
