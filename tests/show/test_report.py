@@ -290,7 +290,7 @@ SAYS = {
         "What had been promised to one person", "none of its limits can be relied on",
     ],
     "understated": [
-        "The claim is not kept, as far as can be certified", "the certificate allows",
+        "The claim is not kept, as far as can be certified",
         "What is certified for one person in the data", "Claimed, at most", "claimed limit",
         "certified for the tested settings, which allow more than the claim",
     ],
