@@ -11,7 +11,7 @@ import pytest
 from audited import EVIL, SIX, run
 from dprime.audit import record_of
 from dprime.runs.run import Run
-from dprime.show import SCHEMA, card, card_markdown, numbers, words
+from dprime.show import SCHEMA, card, card_markdown, sentences, words
 from dprime.text import round_down, round_up
 
 ROOT = Path(__file__).parents[2]
@@ -127,7 +127,7 @@ def test_the_markdown_says_the_same(name):
     for sentence in parts:
         assert " ".join(sentence.split()) in plain
     for each in facts.metrics:
-        assert f"| {numbers.title(each)} | {' | '.join(numbers.ends(each))} |" in text
+        assert f"| {sentences.title(each)} | {' | '.join(sentences.ends(each))} |" in text
     assert "seed 1" not in text
 
 
@@ -150,7 +150,7 @@ def test_floors_and_ceilings_in_the_table():
     rows = re.findall(r"^\| (.+) \| (\S+)( %)? \| (\S+)( %)? \|$", card_markdown(facts), re.M)
     found = {title: (low, high, share) for title, low, share, high, _ in rows}
     for each in facts.metrics:
-        low, high, share = found[numbers.title(each)]
+        low, high, share = found[sentences.title(each)]
         assert bool(share) == each.share
         scale = 100 if share else 1
         assert (low, high) == (round_down(scale * each.reached), round_up(scale * each.allowed))

@@ -67,6 +67,12 @@ def test_the_answer(name):
     assert told in shown["answer"]
 
 
+def test_what_is_certified_limits_where_the_claim_does_not():
+    for name, by in (("stands", "the claim allows"), ("understated", "the certificate allows")):
+        shown = card(record_of(run(name)))["deployment"]["risks"]
+        assert all(by in each["sentence"] for each in shown)
+
+
 def test_without_a_limit_there_is_no_answer():
     shown = card(record_of(run("stands")))["deployment"]
     assert shown["answer"] == words.say("acceptable.none")

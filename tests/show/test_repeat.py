@@ -35,7 +35,7 @@ def test_the_commands_give_the_same_numbers(tmp_path, monkeypatch, capsys):
         cli.main()
     assert stop.value.code == 0
     assert capsys.readouterr().err == (
-        "The accountant certifies ε = 2.605 at δ = 1e-06 for this training; the claim is ε = 2.\n"
+        "The accountant certifies ε = 2.605 at δ = 1e-06 for this training; the claim is ε = 3.\n"
         "Starting malicious-dataset on digits …\n"
     )
     again = record_of(tmp_path / "again.run")

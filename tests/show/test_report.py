@@ -18,7 +18,7 @@ from dprime.audit import blind_spots, record_of
 from dprime.audit.limits import risks
 from dprime.metrics import Reading
 from dprime.runs.run import Run
-from dprime.show import card, charts_of, numbers, report_html, words
+from dprime.show import card, charts_of, report_html, sentences, words
 from dprime.show.compared import compared
 from dprime.show.deployment import FIELDS, Deployment
 from dprime.show.report import AUTHORITIES, WAYS, drawings_of, way
@@ -277,7 +277,7 @@ def test_the_verdict_is_at_the_top(name):
         assert " ".join(part.split()) in rest
     assert f"Verdict: {facts.verdict.outcome}" in first
     for risk in risks(facts, ABOUT.limits):
-        assert f"{numbers.title(risk.numbers)} {numbers.explained(facts, risk)}" in first
+        assert f"{sentences.title(risk.numbers)} {sentences.explained(facts, risk)}" in first
         claimed = Reading(risk.numbers.name, risk.numbers.conditions).of(facts.claim.curve).sentence
         assert (claimed in first) == (risk.numbers.name == "bayes_security" and not void(facts))
 
@@ -291,7 +291,7 @@ SAYS = {
         "What had been promised to one person", "none of its limits can be relied on",
     ],
     "understated": [
-        "The claim is not kept, as far as can be certified", "the certificate allows",
+        "The claim is not kept, as far as can be certified",
         "What is certified for one person in the data", "Claimed, at most", "claimed limit",
         "certified for the tested settings, which allow more than the claim",
     ],
@@ -501,7 +501,7 @@ def test_the_deciding_number_is_the_same_in_table_sentence_and_chart():
     reading = by_name(charts_of(facts)[0])["this rate"]
     assert set(reading.x) == {facts.decided_at}
     assert reading.y == [facts.deciding.allowed, facts.deciding.reached]
-    assert f"at least {numbers.floor(facts.deciding.reached)}" in facts.sentence
+    assert f"at least {sentences.floor(facts.deciding.reached)}" in facts.sentence
 
 
 def test_runs_that_were_decided_at_other_points_have_the_same_claim():

@@ -16,7 +16,7 @@ from dprime.curve import TradeOff
 from dprime.guarantees import GDP
 from dprime.metrics import OBSERVED, Reading
 from dprime.runs.states import Event
-from dprime.show import numbers, words
+from dprime.show import sentences, words
 from dprime.show.compared import compared
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -248,7 +248,7 @@ SHARES = ("advantage", "tpr", "precision", "success")
 def test_both_numbers_are_on_their_side(name, reached, allowed):
     metric = None if name == "curve" else Reading(name)
     conditions = {"fpr": 0.36} if metric is None else metric.conditions
-    told = numbers.plainly(Measured(name, "a title", conditions, reached, allowed))
+    told = sentences.plainly(Measured(name, "a title", conditions, reached, allowed))
     scale = 100 if name in (*SHARES, "curve") else 1
     least, most = (float(number) for number in NUMBER.findall(told)[-2:])
     assert least <= scale * reached * (1 + 1e-12) or math.isclose(least, scale * reached)
@@ -261,11 +261,11 @@ def test_both_numbers_are_on_their_side(name, reached, allowed):
 @pytest.mark.parametrize("name", [*OBSERVED, "curve"])
 def test_without_a_limit(name):
     conditions = {"fpr": 0.36} if name == "curve" else Reading(name).conditions
-    told = numbers.plainly(Measured(name, "a title", conditions, 0.5, None))
+    told = sentences.plainly(Measured(name, "a title", conditions, 0.5, None))
     assert told.endswith("no limit is claimed.")
-    nothing = numbers.plainly(Measured(name, "a title", conditions, None, None))
+    nothing = sentences.plainly(Measured(name, "a title", conditions, None, None))
     assert nothing == "Nothing limits what this attacker reaches."
-    assert "{" not in numbers.picture_title(Measured(name, "a title", conditions, 0.5, None))
+    assert "{" not in sentences.picture_title(Measured(name, "a title", conditions, 0.5, None))
 
 
 def test_the_interval_of_the_deciding_number():
@@ -279,14 +279,14 @@ def test_the_interval_of_the_deciding_number():
         assert words.decided(record_of(run(name))).endswith("the bound does not count.")
         told = words.deciding_plainly(record_of(run(name)))
         assert told.startswith("Were the bound to count, it would say: ")
-    assert words.deciding_plainly(stands) == numbers.plainly(stands.deciding)
+    assert words.deciding_plainly(stands) == sentences.plainly(stands.deciding)
     assert words.decided(record_of(run("no-limit"))).endswith("No limit is claimed.")
 
 
 @given(size=st.integers(2, 50), share=st.floats(0.01, 0.99))
 def test_a_group_on_the_safe_side(size, share):
     group = Group(size, share, 1e-3)
-    told = numbers.group(group)
+    told = sentences.group(group)
     belief, members = (float(number) for number in NUMBER.findall(told)[-3::2])
     assert "(exceeded at most once in 1,000 trainings)" in told
     assert belief / 100 >= share * (1 - 1e-12)
@@ -299,10 +299,10 @@ def test_every_adversary_has_its_sentence():
 
 
 def test_digits():
-    assert numbers.floor(None) == "any number"
-    assert numbers.ceiling(None) == "no limit"
-    assert numbers.floor(0.12345) == "0.1234"
-    assert numbers.ceiling(0.12341) == "0.1235"
+    assert sentences.floor(None) == "any number"
+    assert sentences.ceiling(None) == "no limit"
+    assert sentences.floor(0.12345) == "0.1234"
+    assert sentences.ceiling(0.12341) == "0.1235"
 
 
 # What it rests on, and what it leaves open --------------------------------------------------------
@@ -356,6 +356,6 @@ def test_assumptions_law_and_what_is_left_open():
 
 
 def test_a_group_of_one_has_one_member():
-    assert [numbers.members(count) for count in (1.0, 1.239, 12.0)] == [
+    assert [sentences.members(count) for count in (1.0, 1.239, 12.0)] == [
         "1 member", "1.23 members", "12 members",
     ]  # fmt: skip

@@ -201,8 +201,7 @@ def _attacked(target: AttackTarget, attacker: Adversary) -> dict[str, Any]:
 def _profile(config: AuditConfig) -> list[Reading]:
     """What is kept of the claim, each at the conditions that the audit has of its own."""
     asked = {"epsilon": Reading("epsilon", {"delta": config.delta})} if config.delta else {}
-    if config.criterion != "curve":
-        asked[config.criterion.name] = config.criterion
+    asked |= {} if config.criterion == "curve" else {config.criterion.name: config.criterion}
     return [asked.get(reading.name, reading) for reading in profile()]
 
 

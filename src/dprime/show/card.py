@@ -10,7 +10,7 @@ from typing import Any
 import dprime
 from dprime.audit.record import AuditRecord, Group, Measured
 from dprime.plain import to_json
-from dprime.show import numbers, repeat, words
+from dprime.show import repeat, sentences, words
 from dprime.show.deployment import FIELDS, Deployment
 from dprime.show.sentences import say
 from dprime.text import printable
@@ -106,7 +106,7 @@ def _verdict(record: AuditRecord) -> dict[str, Any]:
 
 def _measured(found: Measured) -> dict[str, Any]:
     kept = {name: getattr(found, name) for name in ("title", "conditions", "reached", "allowed")}
-    return {**kept, "kind": "lower bound", "sentence": numbers.plainly(found)}
+    return {**kept, "kind": "lower bound", "sentence": sentences.plainly(found)}
 
 
 def _group(found: Group) -> dict[str, float]:
@@ -163,11 +163,11 @@ def card_markdown(record: AuditRecord, about: Deployment | None = None) -> str:
               for other in record.other_runs),
         ]),
         "### The numbers",
-        plain(f"{numbers.title(record.deciding)} {decides}, by the method {record.method.method}. "
+        plain(f"{sentences.title(record.deciding)} {decides}, by the method {record.method.method}. "
               f"{words.decided(record)}"),
         "| what | reached, at least | claimed, at most |\n| :--- | ---: | ---: |\n"
         + "".join(
-            f"| {plain(numbers.title(each))} | {' | '.join(numbers.ends(each))} |\n"
+            f"| {plain(sentences.title(each))} | {' | '.join(sentences.ends(each))} |\n"
             for each in record.metrics
         )
         + f"\n{plain(f'Reached: {words.reached_by(record)}.')}",
@@ -175,7 +175,7 @@ def card_markdown(record: AuditRecord, about: Deployment | None = None) -> str:
         _items(shown["assumed"]),
         "### How it relates to the law",
         _items([*law["gdpr"], *law["hipaa"]]),
-        _items([numbers.group(each) for each in record.groups]),
+        _items([sentences.group(each) for each in record.groups]),
         "### What was not tested",
         _items(shown["not_tested"]),
         "### How to repeat it",

@@ -15,7 +15,7 @@ from dprime.option import check_names, configured, options_of
 from dprime.parameters import Checked
 from dprime.plain import to_json
 from dprime.show import words
-from dprime.show.numbers import risk
+from dprime.show.sentences import risk
 from dprime.text import printable
 
 LONGEST = 120

@@ -18,7 +18,7 @@ from dprime.audit.limits import risks
 from dprime.audit.record import EXCEEDED, AuditRecord
 from dprime.metrics import BLIND, Reading
 from dprime.registry import METRICS
-from dprime.show import numbers, repeat, words
+from dprime.show import repeat, sentences, words
 from dprime.show.card import card
 from dprime.show.chart import Chart
 from dprime.show.deployment import FIELDS, Deployment
@@ -29,11 +29,11 @@ from dprime.show.svg import inline_svg
 from dprime.text import Given
 
 WAYS: Mapping[str, Callable[[Any], str]] = {
-    "floor": numbers.floor,
-    "ceiling": numbers.ceiling,
+    "floor": sentences.floor,
+    "ceiling": sentences.ceiling,
     "floor-share": text.percent_down,
     "ceiling-share": text.percent_up,
-    "members": lambda value: numbers.floor(value, 3),
+    "members": lambda value: sentences.floor(value, 3),
     "count": lambda value: f"{value:,}",
     "share": lambda value: f"{100 * value:.3g} %",
     "given": lambda value: f"{value:g}",
@@ -93,11 +93,11 @@ def _context(record: AuditRecord, shown: Mapping[str, Any], about: Deployment) -
         "record": record,
         "words": words,
         "say": say,
-        "numbers": numbers,
+        "sentences": sentences,
         "judged": risks(record, about.limits),
         "repeat": repeat,
         "fields": {name: option.help for name, option in FIELDS.items()},
-        "limited_by": numbers.limited_by(record),
+        "limited_by": sentences.limited_by(record),
         "void": record.refuted or record.crosses or record.understated,
         "footer": _in_style(f"{record.name}, {record.changed:%Y-%m-%d}: {record.verdict.outcome}"),
         "authorities": AUTHORITIES,
@@ -170,7 +170,7 @@ def _bars(record: AuditRecord) -> list[dict[str, Any]]:
     found = record.deciding
     most = max(found.reached or 0.0, found.allowed or 0.0, 1e-12)
     room = 1.0 if found.share and most > 0.5 else 1.15 * most
-    reached, allowed = numbers.ends(found)
+    reached, allowed = sentences.ends(found)
     who = "This attacker, at least" if record.method.decides else "A bound that does not count"
     rows = [
         ("reached", who, found.reached, reached),
@@ -178,7 +178,7 @@ def _bars(record: AuditRecord) -> list[dict[str, Any]]:
     ]
     if found.name != "curve":
         blind = Reading(found.name, found.conditions).value(BLIND)
-        guessed = numbers.ends(replace(found, reached=blind))[0]
+        guessed = sentences.ends(replace(found, reached=blind))[0]
         rows.insert(0, ("blind", "Guessing blindly", blind, guessed))
     return [
         {

@@ -19,8 +19,7 @@ from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from dprime.metrics import Reading
 from dprime.runs.states import incident_summary
-from dprime.show.numbers import both, ends, limited_by, plainly, title
-from dprime.show.sentences import SENTENCES, say
+from dprime.show.sentences import SENTENCES, both, ends, limited_by, plainly, say, title
 from dprime.show.wording import listed
 from dprime.text import Ceiling, given, one_in, percent_up, round_up
 
