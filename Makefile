@@ -50,9 +50,14 @@ lock:
 	$(LOCK) pyproject.toml -o requirements.lock
 	$(LOCK) --group pyproject.toml:package -o requirements-package.lock
 
-# What the base install consists of, as CycloneDX.
+# What the base install consists of, as CycloneDX: the wheel, what is locked, and nothing else.
 sbom: $(PACKAGE)/.ready
-	$(PACKAGE)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible -o dprime.cdx.json requirements.lock
+	rm -rf .venv-sbom
+	$(PACKAGE)/bin/python -m venv --without-pip .venv-sbom
+	$(PACKAGE)/bin/python -m build --no-isolation --wheel --outdir .venv-sbom
+	$(PACKAGE)/bin/pip --python .venv-sbom/bin/python install --quiet --require-hashes -r requirements.lock
+	$(PACKAGE)/bin/pip --python .venv-sbom/bin/python install --quiet --no-deps .venv-sbom/*.whl
+	$(PACKAGE)/bin/cyclonedx-py environment --output-reproducible -o dprime.cdx.json .venv-sbom/bin/python
 
 # Known vulnerabilities of what is locked, from the service of the Python Packaging Authority.
 vulnerabilities: $(PACKAGE)/.ready
@@ -110,4 +115,4 @@ $(PACKAGE)/.ready: requirements-package.lock Makefile
 	@touch $(PACKAGE)/.ready
 
 clean:
-	rm -rf $(VENV) $(PACKAGE) .venv-lock dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PACKAGE) .venv-lock .venv-sbom dprime.cdx.json dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -103,8 +103,8 @@ BEGINNINGS = {
     "runs": {"nowhere": "FOLDER must be a folder, but it is 'nowhere'"},
     "bound": {
         "": "FILE must be given",
-        ".": "FILE must be a CSV file to read",
-        "nothing.csv": "No such file or directory",
+        ".": "must be a file, but it is a folder",
+        "nothing.csv": "must be a file, but it is missing",
     },
     "plan": {
         "": "Exactly one of --epsilon, --noise-multiplier",
@@ -131,7 +131,7 @@ BEGINNINGS = {
         "--trainer nowhere:f": "--trainer must be",
         "--trainer pools:by_hand --clip-norm 2": "--clip-norm must be left out",
         "--data diabetes": "--data must be records with classes",
-        "--charts /dev/null": "--charts must be a folder to write to",
+        "--charts /dev/null": "--charts must be a place to write to",
         "--attacks lira,liar": "--attacks must be one of",
     },
     "report": {

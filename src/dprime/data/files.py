@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dprime import bounded, text, validate
-from dprime.data import arrays
+from dprime import bounded, npz, text, validate
 
 VARIABLE = "DPRIME_DATA"  # names the data folder where `data_dir` is not given
 AGAIN = "download it again; it may be damaged"
@@ -95,7 +94,7 @@ def read_text(path: Path) -> str:
 def read_arrays(path: Path, *keys: str) -> list[NDArray[Any]]:
     """Arrays of an npz file, in the order of the keys."""
     try:
-        found, _ = arrays.archived(read(path), LARGEST)
+        found, _ = npz.archived(read(path), LARGEST)
         return [found[key] for key in keys]
     except (KeyError, ValueError):
         raise broken(path, f"an npz file with {', '.join(keys)}") from None

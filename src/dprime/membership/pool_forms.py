@@ -18,8 +18,9 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from dprime import bounded, text, validate
-from dprime.data.arrays import ROWS_AT_ONCE, archived, array_of, array_rows
+from dprime.data.arrays import ROWS_AT_ONCE, array_rows
 from dprime.membership.pool import Bools, Floats
+from dprime.npz import archived, array_of
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LARGEST, LONGEST_ROW = 4_000_000_000, 16_000_000  # bytes of a pool, unpacked, and of a line in it

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.data.arrays import archived
+from dprime.npz import archived
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprime.data.arrays import archived, array_of
+from dprime.npz import archived, array_of
 
 
 def saved(array):
