@@ -252,13 +252,12 @@ def explorer() -> Iterator[tuple[int, str]]:
     """The explorer in a process of its own: its number and its address."""
     with tempfile.TemporaryDirectory() as folder:
         words = ("explore", folder, "--port", "0", "--no-browser", "--json")
-        process = dprime(*words, stdout=subprocess.PIPE, text=True)
-        try:
-            assert process.stdout is not None
-            yield process.pid, json.loads(process.stdout.readline())["address"].rstrip("/")
-        finally:
-            process.terminate()
-            process.wait()
+        with dprime(*words, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout is not None
+                yield process.pid, json.loads(process.stdout.readline())["address"].rstrip("/")
+            finally:
+                process.terminate()
 
 
 # The machine --------------------------------------------------------------------------------------

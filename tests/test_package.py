@@ -30,7 +30,7 @@ LIBRARIES = {
     "attributes": {"torch"},
     "check": {"torch"},
     "show": {"vl_convert", "jinja2", "huggingface_hub"},
-    "web": {"anyio", "fastapi", "starlette", "uvicorn", "pydantic", "vl_convert"},
+    "web": {"anyio", "fastapi", "h11", "starlette", "uvicorn", "pydantic", "vl_convert"},
     "cli": {"typer", "rich"},
 }
 """What each package may import besides `CORE`; for modules of dprime, see pyproject.toml."""
