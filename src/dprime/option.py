@@ -228,7 +228,7 @@ def as_typed(sentence: str, flags: Mapping[str, str]) -> str:
         subject = flags[subject]
     elif subject.startswith("Exactly one of "):
         subject = re.sub(r"\w+", lambda word: flags.get(word[0], word[0]), subject)
-    value = r"(\w+)=([\"']?)([-\w.,]*\w)\2"
+    value = r"\b(\w+)=([\"']?)([-\w.,]*\w)\2"
     rest = re.sub(value, lambda w: f"{flags[w[1]]} {w[3]}" if w[1] in flags else w[0], rest)
     long_name = r"(?<![-\w'])[a-z]+_[a-z_]+(?![\w'=])"  # no word of a sentence has a line in it
     rest = re.sub(long_name, lambda word: flags.get(word[0], word[0]), rest)

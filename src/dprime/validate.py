@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Self
 
+LONGEST_SHOWN = 400  # characters of a value that a sentence shows
 WHOLE_TOLERANCE = 1e-9  # how far from a whole number a float still counts as one (2000.0 does)
 
 
@@ -39,6 +40,8 @@ class InputError(ValueError):
 def invalid_value(name: str, value: object, requirement: str, remedy: str) -> InputError:
     """The error for a value that can be shown."""
     shown = repr(value) if isinstance(value, str) else str(value)
+    if len(shown) > LONGEST_SHOWN:
+        shown = f"{shown[: LONGEST_SHOWN - 1]}…"
     return InputError.of(name, f"be {requirement}", f"it is {shown}", remedy, value)
 
 
