@@ -256,10 +256,10 @@ class Run:
         last = "SELECT error FROM blocks WHERE state = 'failed' ORDER BY changed DESC, number DESC"
         counts = ", ".join(f"sum(state = '{word}')" for word in ("done", "failed", "pending"))
         query = f"SELECT count(*), {counts}, sum(trials), ({last} LIMIT 1) FROM blocks"
-        *numbers, error = self._rows(query)[0]
-        if not all(isinstance(number, int) for number in numbers):
+        row = self._rows(query)[0]
+        if not all(isinstance(number, int) for number in row[:-1]):
             raise run_file.damaged(self.path, "in its blocks")
-        found = State(*numbers, error)
+        found = State(*row)
         if self._lock is not None:
             self._state = found
         return found
