@@ -11,7 +11,7 @@ LOCK := .venv-lock/bin/uv pip compile --universal --python-version 3.11 --genera
 	--custom-compile-command "make lock" --no-annotate -c constraints.txt --default-index https://pypi.org/simple
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test test-all oldest browser check package lock sbom vulnerabilities docs serve-docs publish-docs benchmark evidence clean papers
+.PHONY: demo test test-all faults oldest browser check package lock sbom vulnerabilities docs serve-docs publish-docs benchmark evidence clean papers
 
 demo: $(DEMO)
 	@$(BIN)/dprime demo
@@ -22,6 +22,11 @@ test: $(READY)
 
 test-all: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadscope
+
+# Ten thousand damaged and hostile files, and more than two hundred kills: about half an hour.
+faults: $(READY)
+	DPRIME_FUZZ=10000 $(BIN)/python -m pytest -q -s -p no:cacheprovider tests/faults -m "slow and not ray"
+	$(BIN)/python -m benchmarks kills --out benchmarks/kills.json
 
 # The monitor with the oldest release of Opacus that it supports.
 oldest: $(READY)

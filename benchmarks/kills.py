@@ -32,10 +32,10 @@ from dprime.runs.run import Run
 psutil: Any = import_module("psutil")
 
 AUDIT = (
-    "audit", "--epsilon", "4", "--max-records", "50", "--steps", "80", "--block", "20",
+    "audit", "--epsilon", "4", "--max-records", "50", "--steps", "20", "--block", "20",
     "--seed", "9",
 )  # fmt: skip
-BACKENDS = {"local": (4.0, 40, 12.0), "processes": (5.0, 20, 15.0), "ray": (6.0, 15, 25.0)}
+BACKENDS = {"local": (4.0, 40, 20.0), "processes": (4.0, 30, 20.0), "ray": (4.0, 20, 40.0)}
 """Seconds of a start, and how many random moments follow, until when."""
 
 WAYS = ("kill", "terminate", "interrupt", "worker")
@@ -46,7 +46,7 @@ PATIENCE = 60.0
 def measure(quick: bool, only: list[str] | None) -> Found:
     with tempfile.TemporaryDirectory() as folder:
         calm = Path(folder) / "calm.run"
-        audit = (*AUDIT, "--trials", "400" if quick else "2000")
+        audit = (*AUDIT, "--trials", "400")
         undisturbed = seconds(lambda: dprime(*audit, "--run", str(calm)).wait())
         kept = _arrays(calm)
         killed = {name: Killed(Path(folder), name, audit, kept) for name in BACKENDS}

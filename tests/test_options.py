@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import time
 
 import pytest
 
@@ -193,6 +194,12 @@ TYPED = {name: options.DECLARED[name].flag for name in NAMES} | {"scores": "FILE
 )
 def test_errors_name_options_as_they_are_typed(sentence, typed):
     assert as_typed(sentence, TYPED) == typed
+
+
+def test_a_long_word_does_not_take_long():
+    sentence, start = f"a must be b, but it is {'x' * 50_000}.", time.process_time()
+    assert as_typed(sentence, TYPED) == sentence
+    assert time.process_time() - start < 2.0
 
 
 def test_the_nearest_name_is_suggested():

@@ -112,3 +112,9 @@ def test_a_result_becomes_values_that_json_writes_and_reads_unchanged():
     assert found == to_json(result) == {"name": "a", "inner": inner, "counted": {"1": True}}
     with pytest.raises(TypeError, match="object"):
         to_json([object()])
+
+
+def test_a_sentence_does_not_show_all_of_a_long_value():
+    error = validate.invalid_value("name", "x" * 100_000, "short", "shorten it")
+    assert len(str(error)) < 1000
+    assert error.value == "x" * 100_000

@@ -139,3 +139,18 @@ def test_a_mistake_in_another_file_is_named_with_the_file(tmp_path):
         assert [finding.code for finding in report.findings] == codes
         for finding in report.findings:
             assert (finding.line, finding.place) == (None, "made.py, line 2")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        f"from {'x' * 300} import a\na()\n",
+        "for i in range(1e999):\n    pass\n",
+        "for i in range(10**30):\n    pass\n",
+        "for i in range(1, 9, 0):\n    pass\n",
+    ],
+)
+def test_what_no_script_means_is_no_error_of_ours(tmp_path, odd):
+    path = tmp_path / "train.py"
+    path.write_text(f"{START}{odd}")
+    assert check(path).kind == "script"

@@ -279,9 +279,7 @@ def fuzz(kind, count, folder):
         name = data.draw(st.sampled_from(sorted(originals)))
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        (folder / f"{MARK}.py").write_text(
-            "open('/tmp/dprime-canary-ran', 'w')\ndef run(*a): pass\n"
-        )
+        (folder / f"{MARK}.py").write_text(f"open({str(ran)!r}, 'w')\ndef run(*a): pass\n")
         damage(folder / name, originals[name], kind, data.draw)
         os.chdir(folder)
         began = time.monotonic()

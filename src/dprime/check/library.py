@@ -7,6 +7,7 @@ import math
 import operator
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol
 
 from dprime.check.script import (
@@ -181,8 +182,10 @@ def times(value: Value) -> float | None:
         return times(value.get("iterable", 0))
     if value.name in ("range", "trange"):
         bounds = [each.number for each in value.arguments.values()]
-        known = [int(bound) for bound in bounds if bound is not None]
-        return len(range(*known)) if known and len(known) == len(bounds) else None
+        known = [bound for bound in bounds if bound is not None]
+        with suppress(OverflowError, TypeError, ValueError):  # no bounds of a range, or no counts
+            return len(range(*map(int, known))) if known and len(known) == len(bounds) else None
+        return None
     return None if value.items is None else len(value.items)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from abc import ABC, abstractmethod
 from collections import ChainMap
 from collections.abc import Sequence
@@ -145,7 +146,7 @@ class Names(ABC):
         for start in upward[level - 1 : level] if level else upward[:3]:
             stem = start.joinpath(*parts)
             for path in (stem.with_suffix(".py"), stem / "__init__.py"):
-                if path.is_file() and path != Path(self.source.path).absolute():
+                if os.path.isfile(path) and path != Path(self.source.path).absolute():
                     return self._modules.get(path) or self._read(path)
         return None
 

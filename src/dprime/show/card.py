@@ -163,8 +163,10 @@ def card_markdown(record: AuditRecord, about: Deployment | None = None) -> str:
               for other in record.other_runs),
         ]),
         "### The numbers",
-        plain(f"{sentences.title(record.deciding)} {decides}, by the method {record.method.method}. "
-              f"{words.decided(record)}"),
+        plain(
+            f"{sentences.title(record.deciding)} {decides}, by the method "
+            f"{record.method.method}. {words.decided(record)}"
+        ),
         "| what | reached, at least | claimed, at most |\n| :--- | ---: | ---: |\n"
         + "".join(
             f"| {plain(sentences.title(each))} | {' | '.join(sentences.ends(each))} |\n"
