@@ -174,6 +174,9 @@ def test_what_is_dear_for_the_server_is_refused_with_where_to_ask(caller, monkey
     assert reply.status == 422
     assert "use a smaller group" in reply.detail
     assert "command line" in reply.detail
+    choice = "noise_multiplier=0.00313&sample_rate=1&steps=3&group_size=511"
+    told = caller.get(f"/api/choose?{choice}&target=precision&value=0.7&free=sample_rate").detail
+    assert "at every sample_rate that the explorer can certify" in told
 
 
 def test_the_sliders_stay_within_the_limits_of_work(monkeypatch):

@@ -316,6 +316,7 @@ def _add_errors(app: FastAPI) -> None:
         unknown, sentence = isinstance(error, UnknownRunError), " ".join(str(error).split())
         if isinstance(error, CostlyError):
             sentence = f"{sentence.rstrip('.')}, or ask the command line, which takes its time."
+        sentence = sentence.replace("that can be certified", "that the explorer can certify")
         return refusal(404 if unknown else 422, sentence)
 
     @app.exception_handler(BusyError)
