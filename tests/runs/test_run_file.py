@@ -37,6 +37,11 @@ def test_creation_that_is_cut_off_leaves_no_run_and_is_no_obstacle(path, monkeyp
     assert sorted(p.name for p in path.parent.iterdir()) == ["first.run", "first.run.lock"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs permissions of POSIX")
+def test_a_run_has_a_seed_that_its_owner_alone_can_read(path, run):
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 def test_what_is_not_a_run(tmp_path):
     path = tmp_path / "scores.csv"
     for contents in (b"", b"x", b"a,b\n1,2\n" * 500, b"SQLite format 3\0"):
