@@ -146,7 +146,8 @@ def test_a_run_that_was_begun_in_python(call):
     config = InferenceConfig(["lira", "attack-p"], shadows=12, targets=2)
     found = infer(pool, outside(digits.test, pool), trainers, config, file="a.run")
     assert found.sentence in call("report a.run").words
-    refused(call("report a.run --pdf a.pdf"), "--pdf must be left out, as this is no audit")
+    told = "leave it out for tables; for a page, report an audit of the same training"
+    refused(call("report a.run --pdf a.pdf"), told)
     code, _, err = call("resume a.run")
     assert (code, "dprime infer with the options that describe it and --run a.run" in err) == (2, 1)
     assert call(OPEN, "--run", "a.run", "--json").json["inferences"] == to_json(found)["inferences"]
