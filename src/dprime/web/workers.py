@@ -213,9 +213,9 @@ def _serve(line: Connection) -> None:
     if resource is not None:
         with contextlib.suppress(ValueError, OSError):  # a lower limit holds, or none can be set
             resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
-    line.send(None)
     last = False
-    with contextlib.suppress(EOFError):
+    with contextlib.suppress(EOFError, OSError):  # the server has ended
+        line.send(None)
         while not last:
             result, error = _tried(line.recv())
             if resource is not None:
