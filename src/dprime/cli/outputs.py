@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dprime import bounded, validate, whole
+from dprime import atomic, bounded, validate
 from dprime.show.card import MARK
 
 OURS = {
@@ -44,11 +44,11 @@ def _ours(path: Path) -> bool:
     return any(mark.encode() in content for mark in marks)
 
 
-def written(name: str, path: Path, content: whole.Content) -> str:
+def written(name: str, path: Path, content: atomic.Content) -> str:
     """Write a file and make its folder, and say which."""
     said = f"Written{' over' if path.exists() else ''}: {path}"
     said += "" if path.parent.is_dir() else f", in the new folder {path.parent}"
-    with whole.placing(name, path):
+    with atomic.placing(name, path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    whole.write(name, path, content)
+    atomic.write(name, path, content)
     return said

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from dprime import options, text, validate, whole
+from dprime import atomic, options, text, validate
 from dprime.cli import command
 from dprime.cli.command import takes
 from dprime.cli.outputs import check_name, written
@@ -110,7 +110,7 @@ def _make_folder(given: Mapping[str, str], *names: str) -> None:
 
     check_drawing()
     folder = Path(given["charts"])
-    with whole.placing("charts", folder):
+    with atomic.placing("charts", folder):
         folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         for path in sorted(folder.glob(f"{name}*.{form}")):

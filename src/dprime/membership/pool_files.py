@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from dprime import bounded, text, validate, whole
+from dprime import atomic, bounded, text, validate
 from dprime.mechanisms import Mechanism, PoolSampled
 from dprime.membership.pool import Draw, Floats, check_distinct, check_probabilities, draw
 from dprime.membership.pool_forms import FORMS, PoolFile, open_pool
@@ -117,13 +117,13 @@ def sample(
     seed = fresh_seed() if kept is None else kept
     drawn = draw(len(records), chances, seed=seed)
     facts = _facts(drawn, probability_column, batch_size)
-    contents: dict[str, whole.Content] = {PUBLIC: json.dumps(to_json(facts), indent=2) + "\n"}
+    contents: dict[str, atomic.Content] = {PUBLIC: json.dumps(to_json(facts), indent=2) + "\n"}
     if seed_path and kept is None:
         contents["seed_file"] = f"{seed:0{SEED_DIGITS}x}\n"
     if members is not None:
         contents["members"] = "".join("1\n" if member else "0\n" for member in drawn.members)
     contents["out"] = partial(records.write, drawn.members)
-    whole.write_together(paths, contents, private=contents.keys() - {PUBLIC})
+    atomic.write_together(paths, contents, private=contents.keys() - {PUBLIC})
     return facts
 
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import torch
 
-from dprime import validate, whole
+from dprime import atomic, validate
 from dprime.monitor.checkpoint import restore, whole_state
 from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.monitor import Monitor
@@ -84,7 +84,7 @@ class TrainerMonitor(TrainerCallback):
             file = folder / STATE_FILE
             if file.is_file() and _number(TrainerState.load_from_json(str(file))) == number:
                 kept = whole_state(self.monitor) | {TRAINING: number}
-                whole.write("checkpoint", folder / FILE, partial(torch.save, kept))
+                atomic.write("checkpoint", folder / FILE, partial(torch.save, kept))
                 return
         warnings.warn(
             f"The folder of the checkpoint at step {state.global_step:,} was not found under "

@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import dprime
-from dprime import validate, whole
+from dprime import atomic, validate
 from dprime.options import RUNS
 from dprime.runs.arrays import LARGEST_BLOCK
 
@@ -139,7 +139,7 @@ def create(path: Path, about: Mapping[str, str], blocks: int) -> None:
             fresh.replace(path)
         finally:
             remove(fresh)
-        whole.sync(path.parent)
+        atomic.sync(path.parent)
 
 
 def _check_free(path: Path) -> None:

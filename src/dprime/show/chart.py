@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, final
 
 import dprime
-from dprime import text, validate, whole
+from dprime import atomic, text, validate
 from dprime.show import theme as look
 from dprime.show import vega, wording
 from dprime.show.series import Axis, Series
@@ -195,7 +195,7 @@ class Chart:
         if kind not in FORMATS:
             remedy = f"end it in .{', .'.join(FORMATS)}"
             raise validate.invalid_value("path", str(path), "the name of a picture", remedy)
-        whole.write("path", place, self.drawn(kind, theme))
+        atomic.write("path", place, self.drawn(kind, theme))
         return place
 
     def drawn(self, kind: str, theme: Theme = "light") -> str | bytes:

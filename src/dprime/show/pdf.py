@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from dprime import validate, whole
+from dprime import atomic, validate
 
 BROWSERS = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
@@ -44,7 +44,7 @@ def chromium() -> str:
 
 def write_pdf(html: str | Path, pdf: str | Path) -> Path:
     """Print an HTML file, which stays as it is, and write the PDF."""
-    whole.write("pdf", Path(pdf), printed(html))
+    atomic.write("pdf", Path(pdf), printed(html))
     return Path(pdf)
 
 

@@ -17,7 +17,7 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any, cast
 
-from dprime import text, validate, whole
+from dprime import atomic, text, validate
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from dprime.metrics import Reading
@@ -91,14 +91,14 @@ def write(
         remedy = "name another folder, or empty it"
         raise validate.invalid_value("static", str(folder), "a new or an empty folder", remedy)
     for part in ("data", "static"):
-        with whole.placing("static", folder):
+        with atomic.placing("static", folder):
             (folder / part).mkdir(parents=True)
     sliders = tables.at_positions(kept)
     size, told = 0, zlib.compress(json.dumps(book(sliders)).encode(), 9)
     made = chain([("book", told)], tables.tables(sliders, workers, track))
     data = ((f"data/{name}.bin", table) for name, table in made)
     for name, contents in chain(data, reversed([*page()])):  # the index at the end
-        whole.write("static", folder / name, contents)
+        atomic.write("static", folder / name, contents)
         size += len(contents)
     return size
 

@@ -14,7 +14,7 @@ import pytest
 
 import dprime
 from audited import run
-from dprime import InputError, whole
+from dprime import InputError, atomic
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs permissions and signals of POSIX")
 
@@ -34,8 +34,8 @@ def test_permissions_are_those_of_a_plain_open(tmp_path):
     old.write_text("old")
     old.chmod(0o640)
     (tmp_path / "link").symlink_to(old)
-    whole.write("out", new, b"new")
-    whole.write("out", tmp_path / "link", "é")
+    atomic.write("out", new, b"new")
+    atomic.write("out", tmp_path / "link", "é")
     assert (mode(new), mode(old)) == (mode(plain), 0o640)
     assert (old.read_text(encoding="utf-8"), (tmp_path / "link").is_symlink()) == ("é", True)
 
@@ -48,7 +48,7 @@ def test_what_is_private_is_so_while_it_is_written_and_follows_no_link(tmp_path)
     def look(file):
         seen.append(mode(Path(file.name)))
 
-    whole.write_together({"out": place}, {"out": look}, private=("out",))
+    atomic.write_together({"out": place}, {"out": look}, private=("out",))
     assert (seen, mode(place), names(tmp_path)) == ([0o600], 0o600, ["link"])
 
 
@@ -62,7 +62,7 @@ def test_a_failure_leaves_all_as_it_was(tmp_path, stop):
         raise stop
 
     with pytest.raises((InputError, KeyboardInterrupt)) as refused:
-        whole.write_together(
+        atomic.write_together(
             {"first": old, "second": tmp_path / "b"}, {"first": "new", "second": fail}
         )
     assert (names(tmp_path), old.read_text()) == (["old"], "old")
@@ -76,7 +76,7 @@ def test_folders_pipes_and_what_cannot_be_made_are_refused(tmp_path):
     (tmp_path / "folder").mkdir()
     for place in (tmp_path / "pipe", tmp_path / "folder", tmp_path / "none" / "a"):
         with pytest.raises(InputError, match="out must be a place to write to"):
-            whole.write("out", place, "new")
+            atomic.write("out", place, "new")
     assert names(tmp_path) == ["folder", "pipe"]
 
 
@@ -85,11 +85,11 @@ def test_a_kill_in_the_middle_leaves_the_old_file(tmp_path):
     old = tmp_path / "old.json"
     old.write_text("old")
     code = (
-        "import os, pathlib, signal, sys\nfrom dprime import whole\n"
+        "import os, pathlib, signal, sys\nfrom dprime import atomic\n"
         "def half(file):\n"
         "    file.write(b'half of it')\n    file.flush()\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "whole.write('out', pathlib.Path(sys.argv[1]), half)\n"
+        "atomic.write('out', pathlib.Path(sys.argv[1]), half)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, old], check=False)
     assert done.returncode == -signal.SIGKILL
@@ -149,7 +149,7 @@ def test_nothing_else_in_the_package_writes_a_file():
     """Run files are SQLite's; a device that takes all is no file."""
     for path in Path(dprime.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or path.stem == "whole":
+            if not isinstance(node, ast.Call) or path.stem == "atomic":
                 continue
             said = ast.unparse(node)
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
