@@ -32,7 +32,7 @@ BEGINNINGS = {
         "--colour red": "No such option: --colour: see dprime risk --help",
         "--belief 0.9": "No such option: --belief: did you mean --belief-",
         "--noise_multiplier 2": "did you mean --noise-multiplier? See dprime risk --help.",
-        "--delta 10%": "but it is '10%': write 10 % as 0.1.",
+        "--noise-multiplier 10%": "but it is '10%': write 10 % as 0.1.",
         "--delta 10^-5": "but it is '10^-5': give a number such as 3, 0.01, 1e-5 or 256/60000.",
         "--steps 1k": "but it is '1k': write it in digits, such as 60000.",
         "--steps 1,000": "but it is '1,000': write it in digits, such as 60000.",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Real
 from typing import Self
 
-LONGEST = 1000  # letters that a sentence shows of what was found
+LONGEST = 400  # letters that a sentence shows of what was found
 WHOLE_TOLERANCE = 1e-9  # how far from a whole number a float still counts as one (2000.0 does)
 
 

@@ -170,7 +170,7 @@ def test_one_works_while_others_read(path, run, monkeypatch):
     assert run.done() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("name", ["100% a b.run", "a?mode=ro#b.run", "Ünïcode", "no.dot."])
+@pytest.mark.parametrize("name", ["100% a b.run", "a?mode=ro#b.run", "Ünïcode.run", ".run"])
 def test_any_name_will_do(tmp_path, name):
     with Run.create(tmp_path / name, "audit", {}, blocks=1) as made:
         made.finish(0, scores(0), seconds=1.0)

@@ -47,7 +47,7 @@ class Axis:
         """A number of this axis in words: "at most" rounds it up, "at least" down.
 
         >>> Axis("x", "x", percent=True).say(-0.12345, "at least"), Axis("x", "x").say(2.0)
-        ('-12.4 %', '2')
+        ('-12.35 %', '2')
         """
         if isinstance(value, str):
             return value

@@ -318,7 +318,7 @@ def trade_offs(
     """Several curves by name, each called what it is; the title reads them at the rate `fpr`.
 
     >>> trade_offs({"A": TradeOff.gaussian(0.5), "B": TradeOff.gaussian(1.0)}).title
-    'Members found at 1 % false alarms: A at most 3.39 %, B at most 9.24 %.'
+    'Members found at 1 % false alarms: A at most 3.39 %, B at most 9.237 %.'
     """
     also = (validate.inner_probability("fpr", fpr, example=0.01), *READ_ALOUD)
     start, ticks = (SMALLEST, DECADES) if log else (0.0, ())

@@ -62,7 +62,7 @@ def risk(
 
     >>> training = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000)
     >>> risk(training, "steps", values=[1000, 4000]).title
-    'With 2,000 steps the membership advantage is at most 22.7 %.'
+    'With 2,000 steps the membership advantage is at most 22.64 %.'
     """
     validate.one_of("over", over, OVER)
     own = float(mechanism._required(over))
@@ -179,7 +179,7 @@ def bayes_security(
 
     >>> training = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000)
     >>> bayes_security(training, epochs=[10]).title
-    'After 20 epochs Bayes security is at least 0.773 for membership, 0.632 for any attribute.'
+    'After 20 epochs Bayes security is at least 0.7736 for membership, 0.6328 for any attribute.'
     """
     own, rate = mechanism.epochs, float(mechanism._required("sample_rate"))
     answer = read or (lambda other, relation: other.curve(relation).advantage())
@@ -263,7 +263,7 @@ def precision(
     `prior` is marked. Beside it is what its ε at `delta` alone says, which is never less.
 
     >>> precision(DPSGD(1.1, 0.004, 14_000).curve()).title
-    'Where 10 % of candidates are members, at most 35.1 % of "member" answers are right.'
+    'Where 10 % of candidates are members, at most 35.08 % of "member" answers are right.'
     """
     delta = validate.inner_probability("delta", delta, example="1e-5")
     min_tpr = validate.rate("min_tpr", min_tpr)
