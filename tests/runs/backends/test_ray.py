@@ -144,17 +144,16 @@ def test_a_cluster_of_our_own_is_ours_alone(run):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["raylet", "gcs_server"])
-def test_a_cluster_that_dies_ends_in_a_sentence(run, part):
+def test_a_cluster_that_dies_ends_in_a_sentence(run):
     path, work = run
     process = driver(path, work, None)
     played(process, 3)
     import psutil
 
     for each in psutil.Process(process.pid).children(recursive=True):
-        if each.name() == part:
+        if each.name() == "raylet":
             each.kill()
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=240)
     assert process.returncode == 1
     assert "BlocksFailedError: Ray failed: " in said  # Ray may say more
     assert f"go on with dprime resume {path}; finished blocks are kept" in said

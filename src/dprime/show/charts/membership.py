@@ -99,7 +99,7 @@ def membership_roc(
             remedy = "attack more records, or name a smaller least_fpr"
             wanted = f"{least_fpr} (least_fpr) or more"
             raise validate.invalid_input("the largest fpr", shown, wanted, remedy)
-    found = _Found(tuple(curves), claim, least_fpr, confidence, fpr)
+    found = _BesideClaim(tuple(curves), claim, least_fpr, confidence, fpr)
     start = f"{title_of}: a" if title_of else "A"
     return Chart(
         "membership-roc", f"{start}{found.title}.", found.about,
@@ -108,7 +108,7 @@ def membership_roc(
 
 
 @dataclass(frozen=True)
-class _Found:
+class _BesideClaim:
     """Curves beside a claim, and the sentences about them."""
 
     curves: tuple[RocCurve, ...]
