@@ -156,11 +156,11 @@ def test_a_function_takes_what_was_given():
     def called(place, *, own=1, **given):
         return place, own, given
 
-    taken = takes(options.FPR, options.JSON, annotate=lambda option: option.help)(called)
+    taken = takes(options.MIN_TPR, options.JSON, annotate=lambda option: option.help)(called)
     names = [*inspect.signature(taken).parameters]
-    assert names == ["place", "own", "fpr", "json"]
-    assert taken("here", fpr="0", json=False) == ("here", 1, {"fpr": "0"})
-    assert read([options.FPR, options.DELTA], {"fpr": "1/4"}) == {"fpr": 0.25}
+    assert names == ["place", "own", "min_tpr", "json"]
+    assert taken("here", min_tpr="0", json=False) == ("here", 1, {"min_tpr": "0"})
+    assert read([options.MIN_TPR, options.DELTA], {"min_tpr": "1/4"}) == {"min_tpr": 0.25}
     assert options.LEARNING_RATES.read("0.3, 1") == [0.3, 1.0]
     assert options.COLUMNS.read("age, 3") == ["age", 3]
     assert whole("seed", str(2**70 + 1)) == 2**70 + 1

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 
 from dprime import validate
-from dprime.curve import Kind, TradeOff, TradeOffMetrics
+from dprime.curve import TradeOff, TradeOffMetrics
 from dprime.option import nearest
-from dprime.options import DECLARED
-from dprime.registry import METRICS, At, Metric, Observation
+from dprime.registry import METRICS, OPTIONS, At, Kind, Metric, Observation
 from dprime.text import SIDES, Ceiling, Floor, Given, round_down, round_up
 
 BLIND = TradeOff.gaussian(0.0)  # the curve of an attacker who guesses
@@ -26,10 +25,10 @@ _LISTED = {
     for metric in METRICS.values()
     for name, default in (metric.conditions.items() if metric.listed else ())
 }
-CONDITIONS = tuple(DECLARED[name].here(DECLARED[name].default or _LISTED[name]) for name in _LISTED)
+CONDITIONS = tuple(OPTIONS[name].here(OPTIONS[name].default or _LISTED[name]) for name in _LISTED)
 """The conditions of a profile, as options."""
 
-TARGETS = tuple(metric.name for metric in METRICS.values() if metric.example is not None)
+TARGETS = tuple(metric.name for metric in METRICS.values() if metric.limit)
 """The metrics that `choose` can keep below a ceiling."""
 
 _ASKED = (*TARGETS, *dict.fromkeys(at for name in TARGETS for at in METRICS[name].conditions))
@@ -132,8 +131,7 @@ class Reading:
     @property
     def blind(self) -> float:
         """The value that guessing reaches."""
-        baseline = self.metric.baseline
-        return 0.0 if baseline is None else baseline.value(self.conditions)
+        return self.metric.blind(self.conditions)
 
     def adjacency(self, given: str | None) -> str | None:
         """The adjacency to read the curve for, or an error where it cannot answer the question."""
@@ -259,8 +257,8 @@ class Target:
         check = validate.inner_probability if metric.share else validate.positive
         value = check(name, self.value, example=metric.example or 0.1)
         object.__setattr__(self, "value", value)
-        if metric.rises and metric.baseline is not None and value <= blind:
-            requirement = f"above {blind:g} ({metric.baseline.words})"
+        if metric.guessing and value <= blind:
+            requirement = f"above {blind:g} ({metric.guessing})"
             remedy = f"no mechanism goes lower, so ask for more than {blind:g}"
             raise validate.invalid_value(name, value, requirement, remedy)
 

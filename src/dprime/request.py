@@ -50,12 +50,7 @@ OF_CONSEQUENCES = tuple(
 )
 """What `dprime consequences` takes beside a training."""
 
-ADDRESS = (
-    *options.MECHANISM,
-    *options.SIZES,
-    *options.COMPARED,
-    *(each for each in CONDITIONS if each.name not in ("epsilon_level", "max_prior", "guess")),
-)
+ADDRESS = (*options.MECHANISM, *options.SIZES, *options.COMPARED, *CONDITIONS)
 """Everything that an address can give beside a target; a command has more options."""
 
 NAMES = tuple(option.name for option in ADDRESS)
@@ -65,9 +60,6 @@ READ_DELTA = next(each.default for each in CONDITIONS if each.name == "delta")
 
 RISK_ADDRESS = (*ADDRESS, options.EPSILON)
 """Everything that an address can give to ask for a risk: a training, or a guarantee alone."""
-
-ADDRESS_TARGETS = tuple(name for name in TARGETS if {*METRICS[name].conditions} <= {*NAMES})
-"""The targets whose conditions an address can give."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +148,7 @@ def consequences_request(texts: Texts) -> Consequences:
 
 def choose_options(texts: Texts, target: str, value: str, free: str) -> dict[str, str]:
     """The options of `dprime choose` with which it finds a parameter; its own text is not read."""
-    validate.one_of("target", target, ADDRESS_TARGETS)
+    validate.one_of("target", target, TARGETS)
     validate.one_of("free", free, MECHANISM)
     given = {name: texts[name] for name in NAMES if name in texts and name != free}
     for name in _described(given).free_parameters():
