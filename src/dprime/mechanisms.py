@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import partial, reduce
+from functools import reduce
 from inspect import isabstract
 from typing import Any, Literal, Self, TypeVar, get_args
 
@@ -23,7 +23,7 @@ from dprime import parameters, privacy_loss, text, validate
 from dprime._lazy import load
 from dprime.composition import PrivacyLosses, Shuffled
 from dprime.curve import TradeOff
-from dprime.parameters import NOISE, RATE, STEPS, Checked, Search, checked, parameter
+from dprime.parameters import NOISE, RATE, STEPS, Checked, Search, checked, one_of, parameter
 from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError
 
 Adjacency = Literal["add-remove", "replace", "zero-out"]
@@ -74,14 +74,16 @@ class Mechanism(Checked, ABC):
         if "__repr__" not in vars(cls):  # or its dataclass would write another one
             cls.__repr__ = Mechanism.__repr__  # type: ignore[method-assign]
 
-    def __repr__(self) -> str:
-        shown = (f"{name}={parameters.brief(value)}" for name, value in self._given().items())
-        return f"{type(self).__name__}({', '.join(shown)})"
+    def _values(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def _given(self) -> dict[str, Any]:
         """The parameters without those left out and what is False."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: x for name, x in values.items() if x is not None and x is not False}
+        return {n: x for n, x in self._values().items() if x is not None and x is not False}
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={parameters.brief(value)}" for name, value in self._given().items())
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def to_dict(self) -> dict[str, Any]:
         """The name and the parameters as plain values, without those left out and what is False."""
@@ -114,27 +116,35 @@ class Mechanism(Checked, ABC):
         """The mechanism with the parameters that `to_dict` names."""
         return cls(**parameters)
 
-    @property
-    def inner(self) -> tuple[Mechanism, ...]:
-        """The mechanisms that this one is made of."""
-        return ()
+    def _free(self) -> list[tuple[str, Search]]:
+        """The parameters that were left out, of this mechanism and then of those it is made of."""
+        searched = [each for each in fields(self) if "search" in each.metadata]
+        own = [(e.name, e.metadata["search"]) for e in searched if getattr(self, e.name) is None]
+        values = [each if isinstance(each, tuple) else (each,) for each in self._values().values()]
+        parts = (part for value in values for part in value if isinstance(part, Mechanism))
+        return [*own, *(free for part in parts for free in part._free())]
 
     def free_parameters(self) -> list[str]:
         """The names of the parameters that were left out for `choose`."""
-        may_be_free = [each.name for each in fields(self) if "search" in each.metadata]
-        own = [name for name in may_be_free if getattr(self, name) is None]
-        return [*own, *(name for part in self.inner for name in part.free_parameters())]
-
-    def with_parameter(self, name: str, value: float) -> Self:
-        """The same mechanism with this value of a parameter that was left out."""
-        return replace(self, **{name: value})
+        return [name for name, _ in self._free()]
 
     def search(self, name: str) -> Search:
-        """The range in which `choose` looks for a parameter."""
-        for each in fields(self):
-            if each.name == name:
-                return each.metadata["search"]  # type: ignore[no-any-return]
-        return next(part for part in self.inner if name in part.free_parameters()).search(name)
+        """The range in which `choose` looks for a parameter that was left out."""
+        return dict(self._free())[name]
+
+    def with_parameter(self, name: str, value: float | None) -> Self:
+        """The same mechanism with this value of a parameter, or of one of its parts."""
+
+        def within(part: Any) -> Any:
+            if isinstance(part, tuple):
+                return tuple(map(within, part))
+            free = isinstance(part, Mechanism) and name in part.free_parameters()
+            return part.with_parameter(name, value) if free else part
+
+        values = self._values()
+        if name in values:
+            return self.of_parameters(**{**values, name: value})
+        return self.of_parameters(**{each: within(part) for each, part in values.items()})
 
     def _required(self, name: str) -> float:
         value = getattr(self, name)
@@ -170,7 +180,6 @@ class Gaussian(Mechanism):
         return PrivacyLosses(mu_squared=steps * (distance / z) ** 2)
 
 
-@parameters.leading("DPSGD.from_epochs(batch_size=256, dataset_size=60_000, epochs=10)")
 @dataclass(frozen=True)
 class DPSGD(Mechanism):
     """DP-SGD: clipped per-example gradients, Gaussian noise, a batch sampled at each step.
@@ -198,9 +207,7 @@ class DPSGD(Mechanism):
     noise_multiplier: float | None = field(default=None, metadata=NOISE)
     sample_rate: float | None = field(default=None, metadata=RATE)
     steps: int | None = field(default=None, metadata=STEPS)
-    sampling: Sampling = parameter(
-        "poisson", partial(validate.one_of, options=SAMPLINGS), kw_only=True
-    )
+    sampling: Sampling = parameter("poisson", one_of(*SAMPLINGS), kw_only=True)
     public_size: bool = parameter(False, parameters.either, kw_only=True)
 
     @classmethod
@@ -335,16 +342,6 @@ class Composition(Mechanism):
         parts = (mechanism.losses(adjacency, group_size) for mechanism in self.mechanisms)
         return reduce(PrivacyLosses.plus, parts)
 
-    @property
-    def inner(self) -> tuple[Mechanism, ...]:
-        return self.mechanisms
-
-    def with_parameter(self, name: str, value: float) -> Self:
-        parts = self.mechanisms
-        return type(self)(
-            *(m.with_parameter(name, value) if name in m.free_parameters() else m for m in parts)
-        )
-
 
 @dataclass(frozen=True)
 class PoolSampled(Mechanism):
@@ -373,15 +370,6 @@ class PoolSampled(Mechanism):
         if self.least is not None and (largest is None or self.least > largest):
             needed = "at most the sampling_probability"
             raise validate.invalid_value("least", self.least, needed, "give the smallest one")
-
-    @property
-    def inner(self) -> tuple[Mechanism, ...]:
-        return (self.training,)
-
-    def with_parameter(self, name: str, value: float) -> Self:
-        if name == "sampling_probability":
-            return replace(self, sampling_probability=value)
-        return replace(self, training=self.training.with_parameter(name, value))
 
     @property
     def prior(self) -> float:
