@@ -104,9 +104,3 @@ def test_a_call_that_fails_is_an_outcome():
     assert outcome.status == "failed: ValueError: no file"
     slow = timing.attempt(lambda: timing.time.sleep(2), lambda _: {}, limit_s=0.05)
     assert slow.status == "failed: TimeoutError: took longer than 0.05 s"
-
-
-def test_turns_do_not_count_the_first_round():
-    calls = iter(range(100))
-    taken = timing.in_turns({"a": lambda: next(calls), "b": lambda: next(calls)}, 2)
-    assert taken == {"a": [2, 4], "b": [3, 5]}

@@ -1,20 +1,15 @@
 """One declaration of options: commands, files and the page take every word from it."""
 
-import dataclasses
 import inspect
 import time
 
 import pytest
 
-from dprime import mechanisms, options, solve, validate
+from dprime import mechanisms, options, validate
 from dprime.audit import plan_request, planner, words
 from dprime.audit.config import AuditConfig, usual_options
 from dprime.audit.plan_request import ASKED
 from dprime.cli.commands import COMMANDS, imported
-from dprime.consequences import consequences
-from dprime.membership import requests
-from dprime.membership.config import InferenceConfig, Recipe
-from dprime.membership.pool_files import sample
 from dprime.metrics import CONDITIONS, TARGETS
 from dprime.option import (
     FLAG,
@@ -23,16 +18,14 @@ from dprime.option import (
     Option,
     as_typed,
     check_names,
-    options_of,
     read,
     takes,
     whole,
 )
 from dprime.options import DECLARED
 from dprime.registry import METRICS
-from dprime.request import ADDRESS, GOALS, RISK_ADDRESS, risk_request
+from dprime.request import GOALS, risk_request
 from dprime.runs import backends
-from dprime.web.app import create_app
 from refusals import refuses
 
 
@@ -77,49 +70,10 @@ def test_no_option_is_declared_for_nothing():
     assert {*DECLARED} == USED
 
 
-def test_the_words_of_files_are_declared():
-    assert all(is_declared(word.option) for word in words.WORDS.values())
-    fields = {each.name for each in dataclasses.fields(AuditConfig)}
-    listed = {name for name, word in words.WORDS.items() if not word.option.table}
-    assert listed - {"metric"} <= fields  # the metric and its conditions are the criterion
-    for configuration in (Recipe, InferenceConfig, requests.FrontierRequest):
-        taken = options_of(configuration)
-        assert all(map(is_declared, taken))
-        named = {each.name for each in dataclasses.fields(configuration)}
-        assert {option.name for option in taken} <= named
-
-
-def test_the_parameters_of_the_page_are_declared(tmp_path):
-    paths = create_app(tmp_path, workers=0).openapi()["paths"]
-    for route, address, others in (
-        ("/api/risk", RISK_ADDRESS, {"charts"}),
-        ("/api/choose", ADDRESS, {"target", "value", "free", "charts"}),
-    ):
-        found = {each["name"]: each for each in paths[route]["get"]["parameters"]}
-        assert {*found} - others == {option.name for option in address}
-        for option in ADDRESS:
-            assert found[option.name]["description"] == option.line()
-            assert found[option.name]["description"].startswith(DECLARED[option.name].help)
-
-
 def test_metrics_have_their_options():
     assert all(map(is_declared, (*CONDITIONS, *GOALS)))
     assert [option.name for option in GOALS] == [*TARGETS]
     assert not {option.name for option in CONDITIONS} & {*TARGETS}  # a word has one meaning
-
-
-@pytest.mark.parametrize(
-    ("function", "others"),
-    [
-        (consequences, {"mechanism"}),
-        (planner.plan, {"claim", "criterion"}),
-        (sample, {"pool", "out"}),
-        (solve.choose, {"mechanism", "target"}),
-        (backends.backend_named, {"name"}),
-    ],
-)
-def test_python_has_the_same_words(function, others):
-    assert {*inspect.signature(function).parameters} - others <= {*DECLARED}
 
 
 def test_choices_and_defaults_are_those_of_what_is_called():

@@ -33,11 +33,6 @@ def yeom_advantage_from_epsilon(epsilon: float) -> float:
     return math.expm1(min(_epsilon(epsilon), math.log(2.0)))
 
 
-def mosaicrown_advantage_from_epsilon(epsilon: float) -> float:
-    """MOSAICrOWN D5.3, below eq. 4.5: (e^ε - 1)/2, certified for pure ε-DP and capped at 1."""
-    return math.expm1(min(_epsilon(epsilon), math.log(3.0))) / 2
-
-
 def erlingsson_advantage_from_epsilon(epsilon: float, *, delta: float = 0.0) -> float:
     """Erlingsson et al. 2019: 1 - e^(-ε)(1 - δ), certified for (ε, δ)-DP."""
     epsilon, delta = _epsilon(epsilon), validate.probability("delta", delta, example=1e-5)
@@ -47,11 +42,6 @@ def erlingsson_advantage_from_epsilon(epsilon: float, *, delta: float = 0.0) -> 
 def sablayrolles_precision_from_epsilon(epsilon: float, *, prior: float) -> float:
     """Sablayrolles et al. 2019: π + ε/4, certified for pure ε-DP and capped at 1."""
     return min(1.0, validate.inner_probability("prior", prior) + _epsilon(epsilon) / 4)
-
-
-def mahloujifar_precision_from_epsilon(epsilon: float) -> float:
-    """Mahloujifar et al. 2022: 1/(1 + e^(-ε)) at the prior ½, certified for pure ε-DP."""
-    return float(scipy.special.expit(_epsilon(epsilon)))
 
 
 def classical_noise_multiplier_from_epsilon(
@@ -65,7 +55,7 @@ def classical_noise_multiplier_from_epsilon(
     epsilon = validate.positive("epsilon", epsilon)
     if epsilon > 1 and not beyond_proof:
         requirement = "at most 1, where the classical calibration is proved"
-        remedy = "use the exact calibration, or give beyond_proof=True and rely on nothing"
+        remedy = "use choose(), or give beyond_proof=True and rely on nothing"
         raise validate.invalid_value("epsilon", epsilon, requirement, remedy)
     return _moved(1, adjacency) * _classical_scale(delta) / epsilon  # B eq. 1
 
