@@ -20,7 +20,7 @@ from dprime.metrics import CONDITIONS, TARGETS, MetricValue, Reading, conditions
 from dprime.option import Option, Texts, read
 from dprime.parameters import rate_of_sizes, steps_from_epochs
 from dprime.registry import METRICS
-from dprime.solve import Solution, choose, solve
+from dprime.solve import Solution, solve
 
 MECHANISM = tuple(option.name for option in options.MECHANISM)
 """The parameters of DP-SGD; `choose` finds one of them."""
@@ -77,20 +77,18 @@ class RiskRequest:
 
     def estimates(self) -> list[Estimate]:
         """The closed forms that apply, none of them above the certified curve."""
-        made, adjacency = self.mechanism, self.adjacency
-        sampling = made.sampling if isinstance(made, DPSGD) else type(made).__name__
-        if not isinstance(made, DPSGD) or sampling != "poisson" or self.group_size > 1:
+        sampling = getattr(self.mechanism, "sampling", type(self.mechanism).__name__)
+        if sampling != "poisson" or self.group_size > 1:
             raise validate.InputError.of(
                 "The estimates",
                 "be asked for DP-SGD with Poisson sampling and group_size 1",
                 f"it is {sampling} with group_size {self.group_size}",
                 "leave --estimates out",
             )
-        z, q, steps = made.noise_multiplier, made.sample_rate, made.steps
-        assert z is not None and q is not None and steps is not None  # noqa: PT018
-        found = [estimates.central_limit(z, q, steps, adjacency)]
-        if adjacency == "replace":
-            found.append(estimates.cherubin(z, q, steps))
+        training: Any = [getattr(self.mechanism, name) for name in MECHANISM]
+        found = [estimates.central_limit(*training, self.adjacency)]
+        if self.adjacency == "replace":
+            found.append(estimates.cherubin(*training))
         certified = self.curve()
         return [estimates.capped(estimate, certified) for estimate in found]
 
@@ -102,32 +100,30 @@ class RiskRequest:
         given = {"prior", "belief_prior"} & set(wanted)
         return self.mechanism if given else PoolSampled(self.mechanism)
 
+    def _solved(self, mechanism: Mechanism, round_to: str = "steps") -> Solution[Mechanism]:
+        compared = {"adjacency": self.adjacency, "group_size": self.group_size}
+        return solve(mechanism, dict(self.target), round_to=round_to, **compared)  # type: ignore[arg-type]
+
     def chosen(self) -> Mechanism:
-        relation, size = self.adjacency, self.group_size
-        return choose(self.mechanism, adjacency=relation, group_size=size, **dict(self.target))  # type: ignore[arg-type]
+        return self._solved(self.mechanism).mechanism
 
     def solve(self, round_to: str) -> tuple[Solution[Mechanism], tuple[Reading, ...]]:
         """What is chosen, and what is then read; the share of a pool is the prior."""
-        found = solve(
-            self.to_complete(),
-            dict(self.target),
-            adjacency=self.adjacency,
-            group_size=self.group_size,
-            round_to=round_to,
-        )
+        found = self._solved(self.to_complete(), round_to)
         if not isinstance(found.mechanism, PoolSampled):
             return found, self.readings
-        prior = found.mechanism.prior
-        priors = {"prior": prior, "belief_prior": prior}
+        priors = dict.fromkeys(("prior", "belief_prior"), found.mechanism.prior)
         return found, profile(**{**conditions_of(self.readings), **priors})
 
 
-def training_request(texts: Texts) -> DPSGD:
-    """The DP-SGD that the texts describe."""
+def training_request(
+    texts: Texts, free: str = "", otherwise: str = "let dprime choose find it"
+) -> DPSGD:
+    """The DP-SGD that the texts describe, in which nothing but `free` may be missing."""
     mechanism = _described(texts)
     for name in mechanism.free_parameters():
-        remedy = "give it, or let dprime choose find it"
-        raise validate.invalid_input(name, "missing", "given", remedy)
+        if name != free:
+            raise validate.invalid_input(name, "missing", "given", f"give it, or {otherwise}")
     return mechanism
 
 
@@ -151,10 +147,7 @@ def choose_options(texts: Texts, target: str, value: str, free: str) -> dict[str
     validate.one_of("target", target, TARGETS)
     validate.one_of("free", free, MECHANISM)
     given = {name: texts[name] for name in NAMES if name in texts and name != free}
-    for name in _described(given).free_parameters():
-        if name != free:
-            remedy = "give it, or make it the free one"
-            raise validate.invalid_input(name, "missing", "given", remedy)
+    training_request(given, free, "make it the free one")
     return {target: value, **given}
 
 
@@ -195,9 +188,8 @@ def _request(mechanism: Mechanism, texts: Texts, goals: Mapping[str, float]) -> 
     given = read(CONDITIONS, texts)
     if isinstance(mechanism, EpsilonDelta) and mechanism.delta == 0:
         given.pop("delta", None)  # a pure ε is stated; it is read where every ε is
-    own = {  # the targets' own conditions; the others only shape the table
-        name: given[name] for goal in goals for name in METRICS[goal].conditions if name in given
-    }
+    asked = [name for goal in goals for name in METRICS[goal].conditions if name in given]
+    own = {name: given[name] for name in asked}  # the others only shape the table
     size = read([options.GROUP_SIZE], texts).get("group_size", 1)
     return RiskRequest(
         mechanism,
@@ -210,8 +202,7 @@ def _request(mechanism: Mechanism, texts: Texts, goals: Mapping[str, float]) -> 
 
 def _described(texts: Texts) -> DPSGD:
     given: dict[str, Any] = read((*options.MECHANISM, options.SAMPLING), texts)
-    sizes = read(options.SIZES, texts)
-    if sizes:
+    if sizes := read(options.SIZES, texts):
         leave_out(texts, [options.SAMPLE_RATE], "batch_size and dataset_size give it")
         given["sample_rate"] = rate_of_sizes(sizes.get("batch_size"), sizes.get("dataset_size"))
         # Who compares by adding a record says that the size is a constant, and not that of the data
@@ -223,8 +214,8 @@ def _described(texts: Texts) -> DPSGD:
     if "sample_rate" not in given:
         remedy = "add sample_rate, or batch_size with dataset_size"
         raise validate.invalid_input("sample_rate", "missing", "given with epochs", remedy)
-    epochs = options.EPOCHS.read(texts["epochs"])
-    return DPSGD(**given, steps=steps_from_epochs(epochs, given["sample_rate"]))
+    steps = steps_from_epochs(options.EPOCHS.read(texts["epochs"]), given["sample_rate"])
+    return DPSGD(**given, steps=steps)
 
 
 def _adjacency(texts: Texts, mechanism: Mechanism, goals: Mapping[str, float]) -> str:
