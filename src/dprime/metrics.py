@@ -20,11 +20,8 @@ from dprime.text import SIDES, Ceiling, Floor, Given, round_down, round_up
 
 BLIND = TradeOff.gaussian(0.0)  # the curve of an attacker who guesses
 
-_LISTED = {
-    name: default
-    for metric in METRICS.values()
-    for name, default in (metric.conditions.items() if metric.listed else ())
-}
+_PROFILE = [metric for metric in METRICS.values() if metric.listed]
+_LISTED = {name: usual for metric in _PROFILE for name, usual in metric.conditions.items()}
 CONDITIONS = tuple(OPTIONS[name].here(OPTIONS[name].default or _LISTED[name]) for name in _LISTED)
 """The conditions of a profile, as options."""
 
@@ -88,12 +85,14 @@ class Reading:
     conditions: At = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        validate.one_of("metric", self.name, tuple(METRICS))
-        check_known(self.name, self.conditions)
-        known = self.metric.conditions
-        values = {name: self.conditions.get(name, known[name]) for name in known}
-        for name, value in values.items():
-            if value is None:
+        known = METRICS[validate.one_of("metric", self.name, tuple(METRICS))].conditions
+        for name, value in self.conditions.items():
+            if name not in known:
+                remedy = f"{self.name} takes {', '.join(known) or 'no condition'}"
+                raise validate.invalid_value(name, value, f"left out for {self.name}", remedy)
+        values = {**known, **self.conditions}
+        for name, usual in values.items():
+            if usual is None:
                 wanted, remedy = f"given with {self.name}", f"add for example {name}=0.1"
                 raise validate.invalid_input(name, "missing", wanted, remedy)
         object.__setattr__(self, "conditions", MappingProxyType(values))
@@ -107,7 +106,6 @@ class Reading:
 
     @property
     def metric(self) -> Metric:
-        """The entry of the registry."""
         return METRICS[self.name]
 
     @property
@@ -142,7 +140,6 @@ class Reading:
         return needed or given
 
     def value(self, curve: TradeOffMetrics) -> float:
-        """The metric of a curve, as a number."""
         read = self.metric.read or getattr(TradeOffMetrics, self.name)
         return float(read(curve, *self.conditions.values()))
 
@@ -180,15 +177,6 @@ class Reading:
         return template.format(**values, **also)
 
 
-def check_known(name: str, conditions: Mapping[str, float | None]) -> None:
-    """Refuse a condition that the metric does not have."""
-    known = METRICS[name].conditions
-    for condition, value in conditions.items():
-        if condition not in known:
-            remedy = f"{name} takes {', '.join(known) or 'no condition'}"
-            raise validate.invalid_value(condition, value, f"left out for {name}", remedy)
-
-
 def certifiable(name: str, conditions: At) -> Reading:
     """A reading of a certified curve; an audit may ask for delta = 0 too."""
     if "delta" in conditions:
@@ -212,10 +200,10 @@ def profile(**conditions: float | None) -> tuple[Reading, ...]:
             remedy = f"the conditions are {', '.join(_LISTED)}"
             raise validate.invalid_value(name, value, "left out", remedy)
     readings = []
-    for metric in METRICS.values():
+    for metric in _PROFILE:
         at = {name: given.get(name, usual) for name, usual in metric.conditions.items()}
         known = {name: value for name, value in at.items() if value is not None}
-        if metric.listed and len(known) == len(at):
+        if known.keys() == at.keys():
             readings.append(certifiable(metric.name, known))
     return tuple(readings)
 
@@ -275,7 +263,6 @@ class Target:
             "give one target, for example advantage=0.1",
         )
         value = present.pop(name)
-        check_known(name, present)
         return Target(certifiable(name, present), value)
 
     def keeps(self, value: float) -> bool:
