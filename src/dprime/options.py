@@ -90,8 +90,9 @@ IGNORE = Option("ignore", "Column to ignore when records are compared, such as a
 
 # What is read, kept or claimed; each metric declares its own in the registry ----------------------
 
-MIN_TPR, DELTA, EPSILON, PRECISION, BELIEF_LEVEL, BELIEF_PRIOR = (
-    OPTIONS[name] for name in "min_tpr delta epsilon precision belief_level belief_prior".split()
+MIN_TPR, DELTA, EPSILON, PRECISION, BELIEF_LEVEL, BELIEF_PRIOR = map(
+    OPTIONS.__getitem__,
+    ("min_tpr", "delta", "epsilon", "precision", "belief_level", "belief_prior"),
 )
 DENIABILITY = _share("deniability", "Smallest probability that none of the named records was used")
 OUTPUT_PROBABILITY = _share(
