@@ -1,3 +1,4 @@
+import pytest
 
 import dprime
 from dprime import DPSGD, EpsilonDelta, LowerCurve, TradeOff, compare, risk_profile, text
@@ -60,7 +61,7 @@ def test_each_column_says_what_it_is():
     assert table.note.splitlines()[:2] == [text.certified(), text.ESTIMATE]
 
 
-def test_both_draw_themselves_and_say_what_is_drawn():
+def test_both_draw_themselves_and_say_what_is_drawn(monkeypatch):
     own = [describe(LITTLE.to_dict(), relation) for relation in ("add-remove", "replace")]
     one = LITTLE.curve().plot(log=True)
     assert (one.name, one.of) == ("trade-off-log", own[0])
@@ -72,6 +73,10 @@ def test_both_draw_themselves_and_say_what_is_drawn():
     assert [series.name for series in drawn.series] == ["a, at most", "b, about", "guessing"]
     many = compare({f"mu {mu}": TradeOff.gaussian(mu) for mu in range(9)})
     assert "<td" in many._repr_html_()  # more than a chart can tell apart
+    monkeypatch.setattr("dprime.show.needs.find_spec", lambda _: None)
+    for refused in (LITTLE.curve().plot, compare({"a": LITTLE}).plot):
+        with pytest.raises(dprime.InputError, match=r"'dprime\[show\]'"):
+            refused()
 
 
 test_what_cannot_be_compared_is_refused = refuses(

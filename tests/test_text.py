@@ -187,3 +187,9 @@ def test_conditions_are_those_of_the_mechanism_and_of_its_parts_each_once():
     listed = text.conditions(pool.to_dict(), group_size=3)
     assert {text.POOL, text.SENSITIVITY, "each person has at most 3 records"} < {*listed}
     assert {*own} < {*listed}
+
+
+def test_a_description_leaves_nothing_out():
+    steps, xi = dprime.EpsilonDelta(1.0, 1e-5, steps=3), dprime.ZCDP(0.1, 0.5)
+    for mechanism, told in ((steps, "steps 3"), (xi, "xi 0.5"), (dprime.GDP(0.4), "is 0.4-GDP")):
+        assert told in text.describe(mechanism.to_dict(), "add-remove")
