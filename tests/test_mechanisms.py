@@ -94,16 +94,6 @@ def test_a_group_is_riskier_than_one_and_safer_than_its_chain():
     assert plan.curve(group_size=2000).advantage() == pytest.approx(1, abs=1e-9)
 
 
-def test_a_group_of_two_by_simulation():
-    noise, rate, trials = 1.0, 0.3, 400_000
-    rng = np.random.default_rng(3)
-    x_in = rng.binomial(2, rate, trials) / noise + rng.standard_normal(trials)
-    curve = DPSGD(noise, rate, 1).curve(group_size=2)
-    for cut in (0.5, 1.5, 2.5):
-        tpr, fpr = float(np.mean(x_in > cut)), float(norm.sf(cut))
-        assert tpr == pytest.approx(curve.tpr(fpr), abs=4 * math.sqrt(tpr * (1 - tpr) / trials))
-
-
 def test_fixed_size_step_is_the_theorem():
     noise, rate = 1.5, 0.2
     curve = DPSGD(noise, rate, 1, sampling="fixed-size").curve("replace")

@@ -236,7 +236,7 @@ test_a_wrong_reading_or_target_is_refused = refuses(
         "fpr be left out for adv": lambda: Target.of({"advantage": 0.1, "fpr": 0.1}),
         "colour be a target or a": lambda: Target.of({"advantage": 0.1, "colour": 1.0}),
         "advantage be strictly": lambda: Target.of({"advantage": 0.0}),
-        "tpr be above 0.05 (the fpr": lambda: Target.of({"tpr": 0.01, "fpr": 0.05}),
+        "tpr be above 0.05, which guessing": lambda: Target.of({"tpr": 0.01, "fpr": 0.05}),
         "precision be above 0.2": lambda: Target.of({"precision": 0.1, "prior": 0.2}),
         "success be above 0.7": lambda: Target.of({"success": 0.5, "prior": 0.3}),
         "secret_success be above": lambda: Target.of({"secret_success": 0.1, "max_prior": 0.1}),

@@ -245,8 +245,8 @@ class Target:
         check = validate.inner_probability if metric.share else validate.positive
         value = check(name, self.value, example=metric.example or 0.1)
         object.__setattr__(self, "value", value)
-        if metric.guessing and value <= blind:
-            requirement = f"above {blind:g} ({metric.guessing})"
+        if metric.rises and value <= blind:
+            requirement = f"above {blind:g}, which guessing reaches"
             remedy = f"no mechanism goes lower, so ask for more than {blind:g}"
             raise validate.invalid_value(name, value, requirement, remedy)
 

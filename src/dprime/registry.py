@@ -52,7 +52,6 @@ class Metric:
     read: Callable[..., float] | None = None  # where it is not the curve's method of that name
     stated: At = field(default_factory=dict)  # no conditions, but shown beside the value
     blind: Callable[[At], float] = lambda _: 0.0  # what guessing reaches
-    guessing: str = ""  # how a sentence names that, where a target must lie above it
     limit: str = ""  # the help of its option, where `choose` can target it
     example: float | None = None  # an acceptable value of a target
     share: bool = True  # and not a number without a limit
@@ -111,8 +110,6 @@ def _epsilon(curve: Any, delta: float) -> float:
     return float(max(curve.shape.epsilon(0.0), curve.shape.reversed().epsilon(0.0)))
 
 
-_BEFORE = "the prior, which an attacker has before looking"
-
 _ENTRIES = (
     Metric(
         "advantage",
@@ -144,7 +141,6 @@ _ENTRIES = (
         "Wrongly accusing {fpr:%} of outsiders, an attacker finds {most} {x:%} of the members.",
         {"fpr": 0.01},
         blind=lambda at: at["fpr"],
-        guessing="the fpr, which blind guessing reaches",
         limit="Largest acceptable TPR, at --fpr",
         example=0.03,
         observation=Observation(
@@ -161,7 +157,6 @@ _ENTRIES = (
         "least {min_tpr:%} of the members).",
         {"prior": 0.1, "min_tpr": 0.01},
         blind=lambda at: at["prior"],
-        guessing=_BEFORE,
         limit="Largest acceptable precision of attackers that reach --min-tpr",
         example=0.9,
         observation=Observation(
@@ -178,7 +173,6 @@ _ENTRIES = (
         "guessing gets {blind:%}.",
         {"prior": 0.5},
         blind=lambda at: max(at["prior"], 1.0 - at["prior"]),
-        guessing="what always giving the likelier answer reaches",
         limit="Largest acceptable success, at --prior",
         example=0.55,
         observation=Observation(
@@ -194,7 +188,6 @@ _ENTRIES = (
         _belief,
         {"belief_prior": 0.5, "exceeded": 1e-3},
         blind=lambda at: at["belief_prior"],
-        guessing=_BEFORE,
         limit="Largest acceptable belief from --belief-prior, but for a probability of --exceeded",
         example=0.9,
     ),
@@ -251,7 +244,6 @@ _ENTRIES = (
         "right {most} {x:%} of the time.",
         {"max_prior": None},
         blind=lambda at: at["max_prior"],
-        guessing="max_prior, which guessing the likeliest value gets",
         limit="Largest acceptable success at guessing a secret, at --max-prior",
         example=0.2,
         adjacency="replace",  # another value of the secret is another record
@@ -263,7 +255,6 @@ _ENTRIES = (
         "the cases, an attack that sees it reconstructs the record {most} {x:%} of the time.",
         {"guess": None},
         blind=lambda at: at["guess"],
-        guessing="the guess, which needs no model",
         limit="Largest acceptable success of a reconstruction, at --guess",
         example=0.05,
     ),
