@@ -27,11 +27,14 @@ def allowed(epsilon, delta=0.0):
 @given(EPSILON, DELTA, INNER)
 def test_the_curve_is_never_above_the_literature(epsilon, delta, prior):
     pure, loose = allowed(epsilon), allowed(epsilon, delta)
-    assert pure.advantage() <= bounds.yeom_advantage_from_epsilon(epsilon) + 1e-15
+    mosaicrown = bounds.mosaicrown_advantage_from_epsilon(epsilon)
+    assert pure.advantage() <= mosaicrown + 1e-15
+    assert mosaicrown <= bounds.yeom_advantage_from_epsilon(epsilon) + 1e-15
     erlingsson = bounds.erlingsson_advantage_from_epsilon(epsilon, delta=delta)
     assert loose.advantage() <= erlingsson + 1e-15
     sablayrolles = bounds.sablayrolles_precision_from_epsilon(epsilon, prior=prior)
     assert pure.precision(prior, min(0.01, prior)) <= sablayrolles + 1e-15
+    assert bounds.mahloujifar_precision_from_epsilon(epsilon) == pytest.approx(pure.precision(0.5))
 
 
 @FEWER

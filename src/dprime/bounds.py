@@ -33,6 +33,11 @@ def yeom_advantage_from_epsilon(epsilon: float) -> float:
     return math.expm1(min(_epsilon(epsilon), math.log(2.0)))
 
 
+def mosaicrown_advantage_from_epsilon(epsilon: float) -> float:
+    """MOSAICrOWN D5.3, below eq. 4.5: (e^ε - 1)/2, certified for pure ε-DP and capped at 1."""
+    return math.expm1(min(_epsilon(epsilon), math.log(3.0))) / 2
+
+
 def erlingsson_advantage_from_epsilon(epsilon: float, *, delta: float = 0.0) -> float:
     """Erlingsson et al. 2019: 1 - e^(-ε)(1 - δ), certified for (ε, δ)-DP."""
     epsilon, delta = _epsilon(epsilon), validate.probability("delta", delta, example=1e-5)
@@ -42,6 +47,11 @@ def erlingsson_advantage_from_epsilon(epsilon: float, *, delta: float = 0.0) -> 
 def sablayrolles_precision_from_epsilon(epsilon: float, *, prior: float) -> float:
     """Sablayrolles et al. 2019: π + ε/4, certified for pure ε-DP and capped at 1."""
     return min(1.0, validate.inner_probability("prior", prior) + _epsilon(epsilon) / 4)
+
+
+def mahloujifar_precision_from_epsilon(epsilon: float) -> float:
+    """Mahloujifar et al. 2022: 1/(1 + e^(-ε)) at the prior ½, certified for pure ε-DP."""
+    return float(scipy.special.expit(_epsilon(epsilon)))
 
 
 def classical_noise_multiplier_from_epsilon(
