@@ -103,9 +103,10 @@ def deletion_capacity(
     `bounds.deletion_capacity`. The records must be named without looking at the model. A mechanism
     that adds them all in the same direction reaches it.
     """
-    if not isinstance(curve, TradeOff):
+    given: object = curve
+    if not isinstance(given, TradeOff):
         remedy = "give what mechanism.curve() returns"
-        raise validate.invalid_input("curve", type(curve).__name__, "a certified TradeOff", remedy)
+        raise validate.invalid_input("curve", type(given).__name__, "a certified TradeOff", remedy)
     target = validate.inner_probability("deniability", deniability, example=0.8)
     prior = validate.inner_probability("prior", prior, example=0.001)
     if output_probability is None:

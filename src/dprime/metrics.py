@@ -115,7 +115,6 @@ class Reading:
 
     @property
     def phrase(self) -> str:
-        """The name in a sentence of an audit."""
         return self._filled(self.observation.phrase)
 
     @property
@@ -128,7 +127,6 @@ class Reading:
 
     @property
     def blind(self) -> float:
-        """The value that guessing reaches."""
         return self.metric.blind(self.conditions)
 
     def adjacency(self, given: str | None) -> str | None:
@@ -144,7 +142,6 @@ class Reading:
         return float(read(curve, *self.conditions.values()))
 
     def of(self, curve: TradeOffMetrics) -> MetricValue:
-        """The metric of a curve, with its kind and its sentence."""
         return self.valued(self.value(curve), curve.kind)
 
     def valued(self, value: float, kind: Kind = "certified") -> MetricValue:

@@ -211,4 +211,3 @@ DECLARED: Mapping[str, Option] = {
     **{each.name: each for each in [*globals().values()] if isinstance(each, Option)},
     **OPTIONS,
 }
-"""Every option by its name."""

@@ -29,7 +29,6 @@ GOALS = tuple(options.DECLARED[name] for name in TARGETS)
 """What `choose` can keep, as options."""
 
 TRAINING = (*options.LENGTHS, *options.SIZES, options.SAMPLING)
-"""What describes a training."""
 
 RISK = (
     *TRAINING,
@@ -85,10 +84,10 @@ class RiskRequest:
                 f"it is {sampling} with group_size {self.group_size}",
                 "leave --estimates out",
             )
-        training: Any = [getattr(self.mechanism, name) for name in MECHANISM]
-        found = [estimates.central_limit(*training, self.adjacency)]
+        z, q, steps = (getattr(self.mechanism, name) for name in MECHANISM)
+        found = [estimates.central_limit(z, q, steps, self.adjacency)]
         if self.adjacency == "replace":
-            found.append(estimates.cherubin(*training))
+            found.append(estimates.cherubin(z, q, steps))
         certified = self.curve()
         return [estimates.capped(estimate, certified) for estimate in found]
 
