@@ -48,15 +48,14 @@ class Mechanism(Checked, ABC):
         Without an adjacency it is the mechanism's own. `group_size` is how many records one person
         may have contributed.
         """
-        if adjacency is not None:
-            adjacency = validate.one_of("adjacency", adjacency, ADJACENCIES)
         group_size = validate.whole("group_size", group_size, example=1)
         if group_size > LARGEST_GROUP:
-            raise NotCertifiableError(
-                f"group_size must be at most {LARGEST_GROUP:,} to be certified, but it is "
-                f"{group_size:g}: give the number of records that one person may have."
-            )
-        adjacency = adjacency or self.default_adjacency
+            wanted = f"be at most {LARGEST_GROUP:,} to be certified"
+            remedy = "give the number of records that one person may have"
+            raise NotCertifiableError.of("group_size", wanted, f"it is {group_size:g}", remedy)
+        if adjacency is None:
+            adjacency = self.default_adjacency
+        adjacency = validate.one_of("adjacency", adjacency, ADJACENCIES)
         curve = self.losses(adjacency, group_size).curve()
         return replace(curve, of=text.describe(self.to_dict(), adjacency, group_size))
 
@@ -96,15 +95,15 @@ class Mechanism(Checked, ABC):
         load("guarantees", "StatedGuarantee")  # so that all mechanisms are known
         remedy = "give what to_dict() returns"
         if not isinstance(values, Mapping) or "name" not in values:
-            needed = "a mapping with a name"
-            raise validate.invalid_input("mechanism", "without a name", needed, remedy)
+            wanted = "a mapping with a name"
+            raise validate.invalid_input("mechanism", "without a name", wanted, remedy)
         given = {name: _read(value) for name, value in values.items() if name != "name"}
         kinds = {name: kind for name, kind in _KINDS.items() if not isabstract(kind)}
         kind = kinds[validate.one_of("mechanism", values["name"], tuple(kinds))]
         known = {each.name: each for each in fields(kind)}
         for name in given.keys() - known.keys():
-            requirement = f"left out for {kind.__name__}"
-            raise validate.invalid_value(name, values[name], requirement, remedy)
+            wanted = f"left out for {kind.__name__}"
+            raise validate.invalid_value(name, values[name], wanted, remedy)
         for name, each in known.items():
             if name not in given and each.default is MISSING:
                 raise validate.invalid_input(name, "missing", f"given for {kind.__name__}", remedy)
@@ -256,9 +255,9 @@ class DPSGD(Mechanism):
             # the bound for replace covers zero-out.
             loss = privacy_loss.fixed_size_gaussian(z, q, steps)
         else:
-            exchange = adjacency == "replace"
+            both = adjacency == "replace"
             loss = privacy_loss.subsampled_gaussian(
-                z, q, steps, replace=exchange, group_size=group_size
+                z, q, steps, replace=both, group_size=group_size
             )
         return PrivacyLosses(parts=((loss, steps),))
 
