@@ -15,7 +15,7 @@ from dprime.data import devices
 RECORDS, FEATURES = 60, 4
 
 
-@dataclass
+@dataclass(eq=False)
 class Private:
     """What `make_private` returned, and a loop over it."""
 
@@ -34,15 +34,22 @@ class Private:
             "criterion": self.criterion,
         }
 
-    def step(self, records, labels):
+    def loss(self, records, labels):
+        return self.criterion(self.model(records), labels)
+
+    def backward(self, records, labels):
         self.optimizer.zero_grad()
-        self.criterion(self.model(records), labels).backward()
+        self.loss(records, labels).backward()
+
+    def step(self, records, labels):
+        self.backward(records, labels)
         self.optimizer.step()
 
     def train(self, epochs=1, loader=None):
         for _ in range(epochs):
             for records, labels in loader or self.loader:
                 self.step(records, labels)
+        return self
 
 
 class Maker:
