@@ -190,9 +190,9 @@ class DPSGD(Mechanism):
     `sampling` says how batches are made. "poisson": every record independently with probability
     `sample_rate`. "fixed-size": a uniform batch of fixed size, drawn anew each step. "shuffle": the
     data cut into batches, each record once an epoch. The last two are certified for replace and
-    zero-out by bounds of their own, which are weaker; they are never accounted as Poisson. A
-    shuffled training begins with an epoch; in a `Composition`, one that follows another may begin
-    inside an epoch, and then counts as touching one more.
+    zero-out by separate, weaker bounds; they are never accounted as Poisson. A shuffled training
+    begins with an epoch; in a `Composition`, one that follows another may begin inside an epoch,
+    and then counts as touching one more.
 
     `public_size=True` says that the sampling rate, the divisor of the sums or the number of steps
     was computed from the number of records: then add-remove is refused and zero-out is the
@@ -220,7 +220,7 @@ class DPSGD(Mechanism):
         sampling: Sampling = "poisson",
         public_size: bool = True,
     ) -> Self:
-        """The training of so many epochs, rounded up to whole steps.
+        """The training over this many epochs, rounded up to whole steps.
 
         The sampling rate is `batch_size / dataset_size`. The number of records is public then, and
         a record is zeroed out; `public_size=False` says that the sizes are constants of yours.
@@ -382,7 +382,7 @@ class PoolSampled(Mechanism):
 
     @property
     def default_adjacency(self) -> str:
-        """That of the training; who was drawn is no question of zero-out."""
+        """That of the training, but never zero-out, which does not ask who was drawn."""
         own = self.training.default_adjacency
         return DEFAULT_ADJACENCY if own == "zero-out" else own
 
@@ -392,8 +392,8 @@ class PoolSampled(Mechanism):
             raise validate.invalid_value("adjacency", adjacency, "'add-remove' for a pool", remedy)
         if group_size > 1:
             remedy = (
-                "each record has a coin of its own, so that some record of a person was drawn is "
-                "likelier than the probability; draw whole people, and use "
+                "each record is drawn by its own coin, so the chance that a person has any record "
+                "in it is above the probability; draw whole people, and use "
                 f"training.curve(group_size={group_size})"
             )
             raise validate.invalid_value("group_size", group_size, "1 for a pool", remedy)

@@ -74,7 +74,7 @@ class MetricValue:
 
 @dataclass(frozen=True)
 class Reading:
-    """A metric with its conditions, defaults for those that are not given: what a curve is asked.
+    """A metric with its conditions; those that are not given have their defaults.
 
     >>> reading = Reading("tpr", {"fpr": 0.05})
     >>> reading.title, round(reading.value(TradeOff.gaussian(1.0)), 4)

@@ -38,7 +38,7 @@ RISK = (
 """What `dprime risk` and `dprime choose` take alike."""
 
 GUARANTEES: Mapping[str, type[StatedGuarantee]] = {"epsilon": EpsilonDelta, "rho": ZCDP, "mu": GDP}
-"""What `dprime risk` takes in place of a training, where no more is known."""
+"""What `dprime risk` takes instead of a training, if only a guarantee is known."""
 
 STATED = tuple(options.DECLARED[name] for name in GUARANTEES)
 
@@ -204,7 +204,7 @@ def _described(texts: Texts) -> DPSGD:
     if sizes := read(options.SIZES, texts):
         leave_out(texts, [options.SAMPLE_RATE], "batch_size and dataset_size give it")
         given["sample_rate"] = rate_of_sizes(sizes.get("batch_size"), sizes.get("dataset_size"))
-        # Who compares by adding a record says that the size is a constant, and not that of the data
+        # With add-remove the size is taken for a constant that was not computed from the data.
         given["public_size"] = texts.get("adjacency") != DEFAULT_ADJACENCY
     if "epochs" not in texts:
         return DPSGD(**given)

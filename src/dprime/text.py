@@ -360,7 +360,7 @@ def aligned(rows: Sequence[Sequence[str]], *left: int) -> list[str]:
 
 
 def told(*names: str) -> Callable[[object], str]:
-    """The `__repr__` of a result of many parts: those that tell it from others."""
+    """A `__repr__` that shows only these attributes."""
 
     def shown(result: object) -> str:
         parts = ", ".join(f"{name}={getattr(result, name)!r}" for name in names)
