@@ -175,8 +175,7 @@ def _stated(texts: Texts) -> StatedGuarantee | None:
     given = read(STATED, texts)
     if not given:
         return None
-    names = {name: given.get(name) for name in GUARANTEES}
-    name = validate.exactly_one(", ".join(GUARANTEES), names, "leave the others out")
+    name = validate.exactly_one(", ".join(GUARANTEES), given, "leave the others out")
     leave_out(texts, TRAINING, f"{name}={texts[name]} is all that is known")
     if name == "epsilon":
         given["delta"] = read([options.DELTA], {"delta": "1e-5", **texts})["delta"]
