@@ -13,12 +13,7 @@ from dprime import cli
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD, PoolSampled
 from dprime.option import as_typed
-from dprime.request import (
-    choose_options,
-    choose_request,
-    risk_request,
-    training_request,
-)
+from dprime.request import choose_options, choose_request, risk_request, training_request
 from dprime.web.options import SLIDERS, TARGET_SLIDERS
 from dprime.web.service import ExplorerService
 
