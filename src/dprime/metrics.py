@@ -28,8 +28,6 @@ CONDITIONS = tuple(OPTIONS[name].here(OPTIONS[name].default or _LISTED[name]) fo
 TARGETS = tuple(metric.name for metric in METRICS.values() if metric.limit)
 """The metrics that `choose` can keep below a ceiling."""
 
-_ASKED = (*TARGETS, *dict.fromkeys(at for name in TARGETS for at in METRICS[name].conditions))
-
 OBSERVED = tuple(metric.name for metric in METRICS.values() if metric.observation is not None)
 """The metrics that an audit bounds from below: each grows with the curve."""
 
@@ -251,9 +249,9 @@ class Target:
     def of(given: Mapping[str, float | None]) -> Target:
         present = {name: value for name, value in given.items() if value is not None}
         for each in present:
-            if each not in _ASKED:
+            if each not in OPTIONS:
                 needed, found = "be a target or a condition of one", "there is none of that name"
-                raise validate.InputError.of(each, needed, found, nearest(each, _ASKED))
+                raise validate.InputError.of(each, needed, found, nearest(each, OPTIONS))
         name = validate.exactly_one(
             ", ".join(TARGETS),
             {target: present.get(target) for target in TARGETS},
