@@ -225,7 +225,7 @@ test_a_wrong_reading_or_target_is_refused = refuses(
         "delta be left out for tpr": lambda: Reading("tpr", {"delta": 0.1}),
         "fpr be left out for advantage": lambda: Reading("advantage", {"fpr": 0.1}),
         "fpr be between 0 and 1": lambda: Reading("tpr", {"fpr": 1.5}),
-        "delta be between 0 and 1": lambda: Reading("epsilon", {"delta": -0.1}),
+        "delta be below 1, and 0": lambda: Reading("epsilon", {"delta": -0.1}),
         "delta be below 1": lambda: Reading("epsilon", {"delta": 1}),
         "prior be strictly between": lambda: Reading("precision", {"prior": 0}),
         "prior be a number": lambda: Reading("success", {"prior": "half"}),
