@@ -108,12 +108,7 @@ class Mechanism(Checked, ABC):
             if name not in given and each.default is MISSING:
                 raise validate.invalid_input(name, "missing", f"given for {kind.__name__}", remedy)
         left_out = dict.fromkeys(name for name, each in known.items() if "search" in each.metadata)
-        return kind.of_parameters(**{**left_out, **given})
-
-    @classmethod
-    def of_parameters(cls, **parameters: Any) -> Self:
-        """The mechanism with the parameters that `to_dict` names."""
-        return cls(**parameters)
+        return kind(**{**left_out, **given})
 
     def _free(self) -> list[tuple[str, Search]]:
         """The parameters that were left out, of this mechanism and then of those it is made of."""
@@ -142,8 +137,8 @@ class Mechanism(Checked, ABC):
 
         values = self._values()
         if name in values:
-            return self.of_parameters(**{**values, name: value})
-        return self.of_parameters(**{each: within(part) for each, part in values.items()})
+            return replace(self, **{name: value})
+        return replace(self, **{each: within(part) for each, part in values.items()})
 
     def _required(self, name: str) -> float:
         value = getattr(self, name)
@@ -314,16 +309,12 @@ class Composition(Mechanism):
 
     mechanisms: tuple[Mechanism, ...] = field(metadata=checked(_mechanisms))
 
-    def __init__(self, *mechanisms: Mechanism) -> None:
-        object.__setattr__(self, "mechanisms", mechanisms)
+    def __init__(self, *parts: Mechanism, mechanisms: tuple[Mechanism, ...] = ()) -> None:
+        object.__setattr__(self, "mechanisms", parts or mechanisms)
         self.__post_init__()
 
     def __repr__(self) -> str:
         return f"Composition{parameters.brief(self.mechanisms)}"
-
-    @classmethod
-    def of_parameters(cls, **parameters: Any) -> Self:
-        return cls(*parameters["mechanisms"])
 
     @property
     def default_adjacency(self) -> str:
