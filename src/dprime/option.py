@@ -134,8 +134,8 @@ def takes(*options: Option, annotate: Callable[[Option], Any]) -> Callable[[Func
     def add(function: Function) -> Function:
         @functools.wraps(function)
         def call(*values: Any, **given: Any) -> Any:
-            left_out = [name for name, each in given.items() if each is None or each is False]
-            return function(*values, **{n: given[n] for n in given if n not in left_out})
+            known = {n: x for n, x in given.items() if x is not None and x is not False}
+            return function(*values, **known)
 
         own = inspect.signature(function, eval_str=True).parameters.values()
         before = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]

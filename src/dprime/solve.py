@@ -145,7 +145,7 @@ def _free_parameter(mechanism: Mechanism) -> str:
     if len(missing) == 1:
         return missing[0]
     which = ", ".join(missing) or f"the parameters of {type(mechanism).__name__}"
-    shown = f"{len(missing) or 'none'} are missing"
+    shown = f"{len(missing)} are missing" if missing else "none is missing"
     remedy = "leave out the one that is to be found, and give the others"
     raise validate.InputError.of(f"Exactly one of {which}", "be left out", shown, remedy)
 
