@@ -1,12 +1,10 @@
 """Benchmarks: the tables of the documents are what the results say."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from benchmarks import pages, timing
-from benchmarks.__main__ import merged
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -20,28 +18,6 @@ def test_a_page_says_what_its_results_say(name):
 def test_a_page_without_its_markers_is_an_error():
     with pytest.raises(ValueError, match="markers of each of backends, sizes once"):
         pages.page_filled("scaling.md", "# Nothing", empty=True)
-
-
-def test_a_part_that_is_measured_again_leaves_the_others():
-    before = {
-        "machine": {"cpu": "a", "cores": 2},
-        "power": {"rows": [1]},
-        "settings": {"a": 1, "b": 2},
-    }
-    now = {"machine": {"cpu": "b"}, "settings": {"b": 3}}
-    assert merged(before, now) == {
-        "machine": {"cpu": "b", "cores": 2}, "power": {"rows": [1]}, "settings": {"a": 1, "b": 3},
-    }  # fmt: skip
-
-
-def test_results_are_plain_json(tmp_path):
-    path = tmp_path / "found.json"
-    timing.write(path, {"rows": [{"a": float("inf")}, {"a": 1.0}], "of": {"n": float("nan")}})
-    assert json.loads(path.read_text()) == {
-        "rows": [{"a": "infinite"}, {"a": 1.0}],
-        "of": {"n": None},
-    }
-    assert '  {"a": "infinite"},\n' in path.read_text()
 
 
 def test_rows_of_a_run_that_was_cut_off_are_kept(tmp_path):

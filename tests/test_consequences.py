@@ -147,24 +147,13 @@ def test_a_sampled_step_is_never_certified_above_its_truth(records, t):
         assert bound == pytest.approx(truth, rel=1e-4)
 
 
-def test_the_capacity_grows_with_what_is_easier():
-    curve = DPSGD(1.0, 0.01, 2000).curve()
-
-    def records(deniability=0.8, prior=0.001, t=0.01):
-        return deletion_capacity(curve, deniability, prior=prior, output_probability=t).records
-
-    assert records(0.9) < records() < records(0.5)
-    assert records(prior=0.002) < records() < records(prior=1e-4)
-    assert records(t=1e-4) < records() < records(t=0.5)
-    assert records(t=1.0) == 223  # an observation that is certain tells nothing: 0.999^223 >= 0.8
-    assert records(prior=0.5) == 0
-
-
-def test_very_large_pools_are_counted():
+def test_very_large_pools_and_what_tells_nothing():
     curve = TradeOff.gaussian(0.5)
     small = deletion_capacity(curve, prior=1e-9).records
     assert deletion_capacity(curve, prior=1e-15).records == pytest.approx(1e6 * small, rel=1e-6)
     assert deletion_capacity(curve, prior=1e-308).records == int(1e300)
+    certain = deletion_capacity(curve, prior=0.001, output_probability=1.0)
+    assert certain.records == 223  # it tells nothing: 0.999^223 >= 0.8
     assert chance_unused(curve, 10**200, 0.5, [0.1]) == 0.0
 
 
