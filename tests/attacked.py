@@ -7,7 +7,6 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from dprime.monitor import Monitor
-from private_training import Private
 
 QUIET = pytest.mark.filterwarnings("ignore::dprime.monitor.PrivacyWarning")
 
@@ -29,7 +28,7 @@ def sgd(weights, rate=0.1):
     return torch.optim.SGD([p for p in weights if p.requires_grad], lr=rate)
 
 
-class Training(Private):
+class Training:
     """A small private training: 6 batches an epoch, noise 1, clipping norm 1 unless told."""
 
     noise, batch, optimizer_of, attached = 1.0, 10, staticmethod(sgd), True
@@ -39,24 +38,43 @@ class Training(Private):
         optimizer=None, batch=None, noise=None, norm=1.0, attach=None, watched=None, **made,
     ):  # fmt: skip
         net, self.norm = net or network(), norm
-        engine = engine or PrivacyEngine(accountant="rdp")
+        self.engine = engine or PrivacyEngine(accountant="rdp")
         criterion = criterion or nn.CrossEntropyLoss()
-        model, found, *loss, loader = engine.make_private(
+        found = self.engine.make_private(
             module=net, optimizer=(optimizer or self.optimizer_of)(net.parameters()),
             data_loader=loader or DataLoader(data or records(), batch_size=batch or self.batch),
             noise_multiplier=noise or self.noise, max_grad_norm=norm, criterion=criterion,
             grad_sample_mode=mode, **made,
         )  # fmt: skip
-        super().__init__(engine, model, found, loader, loss[0] if loss else criterion)
-        self.net = net
+        self.net, self.model, self.optimizer, self.loader = net, found[0], found[1], found[-1]
+        self.criterion = found[2] if len(found) == 4 else criterion
         if self.attached if attach is None else attach:
             self.attach(**watched or {})
 
     def attach(self, **options):
         """A monitor that sees the training from now on."""
-        given = {"conditions": {"delta": 1e-3}, "show": None, **options}
-        self.monitor = Monitor(self.engine, **self.named(), **given)
+        self.monitor = Monitor(
+            self.engine, model=self.model, optimizer=self.optimizer, data_loader=self.loader,
+            criterion=self.criterion, **{"conditions": {"delta": 1e-3}, "show": None, **options},
+        )  # fmt: skip
         return self.monitor
+
+    def loss(self, x, y):
+        return self.criterion(self.model(x), y)
+
+    def backward(self, x, y):
+        self.optimizer.zero_grad()
+        self.loss(x, y).backward()
+
+    def step(self, x, y):
+        self.backward(x, y)
+        self.optimizer.step()
+
+    def train(self, epochs=1):
+        for _ in range(epochs):
+            for x, y in self.loader:
+                self.step(x, y)
+        return self
 
     def clipped_sum(self, x, y):
         """Of one batch, as the optimizer has it before the noise."""

@@ -3,29 +3,47 @@
 The accountant records what a right training would have spent: that is the claim.
 """
 
-import itertools
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from opacus import PrivacyEngine
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-import private_training
+"""What Opacus itself warns of in every training."""
 
 MODES = ("hooks", "ew", "functorch", "ghost")
 
 
-class Private(private_training.Private):
-    """A training of so many physical batches."""
+@dataclass
+class Private:
+    """What `make_private` returned, and the loop over it."""
+
+    engine: Any
+    model: Any
+    optimizer: Any
+    loader: Any
+    criterion: Any
 
     def parts(self):
         """What a monitor is attached to."""
-        return {"privacy_engine": self.engine, **self.named()}
+        return {
+            "privacy_engine": self.engine, "model": self.model, "optimizer": self.optimizer,
+            "data_loader": self.loader, "criterion": self.criterion,
+        }  # fmt: skip
 
     def train(self, steps, loader=None):
-        passes = itertools.repeat(loader or self.loader)
-        for batch in itertools.islice(itertools.chain.from_iterable(passes), steps):
-            self.step(*batch)
+        """`steps` physical batches."""
+        done = 0
+        while done < steps:
+            for x, y in loader or self.loader:
+                if done == steps:
+                    return
+                self.optimizer.zero_grad()
+                self.criterion(self.model(x), y).backward()
+                self.optimizer.step()
+                done += 1
 
 
 def made_private(
@@ -34,11 +52,17 @@ def made_private(
     """A model and its data, made private as users do it."""
     torch.manual_seed(seed)
     engine, criterion = PrivacyEngine(), nn.CrossEntropyLoss()
-    wrapped, optimizer, *loss, loader = engine.make_private(
-        module=model, optimizer=torch.optim.SGD(model.parameters(), lr=rate),
-        data_loader=DataLoader(dataset, batch_size=batch), criterion=criterion,
-        noise_multiplier=noise, max_grad_norm=clip_norm, grad_sample_mode=mode, **options,
-    )  # fmt: skip
+    made = engine.make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=rate),
+        data_loader=DataLoader(dataset, batch_size=batch),
+        noise_multiplier=noise,
+        max_grad_norm=clip_norm,
+        criterion=criterion,
+        grad_sample_mode=mode,
+        **options,
+    )
+    wrapped, optimizer, *loss, loader = made
     return Private(engine, wrapped, optimizer, loader, loss[0] if loss else criterion)
 
 

@@ -15,7 +15,7 @@ from dprime.data import devices
 RECORDS, FEATURES = 60, 4
 
 
-@dataclass(eq=False)
+@dataclass
 class Private:
     """What `make_private` returned, and a loop over it."""
 
@@ -34,22 +34,15 @@ class Private:
             "criterion": self.criterion,
         }
 
-    def loss(self, records, labels):
-        return self.criterion(self.model(records), labels)
-
-    def backward(self, records, labels):
-        self.optimizer.zero_grad()
-        self.loss(records, labels).backward()
-
     def step(self, records, labels):
-        self.backward(records, labels)
+        self.optimizer.zero_grad()
+        self.criterion(self.model(records), labels).backward()
         self.optimizer.step()
 
     def train(self, epochs=1, loader=None):
         for _ in range(epochs):
             for records, labels in loader or self.loader:
                 self.step(records, labels)
-        return self
 
 
 class Maker:
