@@ -1,7 +1,6 @@
 """Files are written whole or not at all, whatever stops the writing."""
 
 import ast
-import contextlib
 import errno
 import os
 import signal
@@ -13,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import dprime
-from audited import run
 from dprime import InputError, atomic
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs permissions and signals of POSIX")
@@ -96,50 +94,6 @@ def test_a_kill_in_the_middle_leaves_the_old_file(tmp_path):
     assert old.read_text() == "old"
     (left,) = {*tmp_path.iterdir()} - {old}
     assert (left.name[0], left.suffix, left.read_text()) == (".", ".part", "half of it")
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 256 KiB, which only root can make."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)]
-    try:
-        done = subprocess.run(command, capture_output=True, check=False)
-    except OSError:
-        pytest.skip("there is no mount")
-    if done.returncode:
-        pytest.skip("no file system can be mounted here")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
-
-
-OUTPUTS = {
-    "--out old.html": b'<meta name="generator" content="dprime ',
-    "--charts . --format json": None,
-    "--card old.json": b'"schema": "urn:dprime:privacy-card:',
-    "--model-card old.md": b"# Beds\n",
-    "--registry old.yaml": None,
-}
-
-
-@pytest.mark.parametrize("given", OUTPUTS)
-def test_a_full_disk_leaves_every_output_as_it_was(call, small_disk, tmp_path, given):
-    """Of the outputs, the one that is asked for lies on the disk that is full."""
-    old = OUTPUTS[given]
-    name = given.split()[1]
-    if old is not None:
-        (small_disk / name).write_bytes(old)
-    with contextlib.suppress(OSError), (small_disk / "filler").open("wb", buffering=0) as filler:
-        while filler.write(bytes(4096)):
-            pass
-    before = names(small_disk)
-    option, place, *rest = given.split()
-    page = () if option == "--out" else ("--out", tmp_path / "a.html")
-    code, _, err = call("report", run("stands"), *page, option, small_disk / place, *rest)
-    assert (code, "No space left on device" in err) == (2, True), err
-    assert names(small_disk) == before
-    assert old is None or (small_disk / name).read_bytes() == old
 
 
 WRITES = {"write_text", "write_bytes", "copyfile", "copytree", "savefig", "tofile", "savetxt"}

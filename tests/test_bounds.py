@@ -72,7 +72,6 @@ def test_exact_small_cases():
         assert bounds.epsilon_from_error_rates(*pair) == pytest.approx(math.log(50))
     assert bounds.empirical_epsilon_from_advantage(-0.1, delta=1e-5) == 0.0
     assert bounds.yeom_advantage_from_epsilon(800.0) == pytest.approx(1.0)
-    assert bounds.mosaicrown_advantage_from_epsilon(800.0) == pytest.approx(1.0)
     capacities = {(1.0, 0.001): 82, (800.0, 0.01): 0, (700.0, 1e-306): 22, (0.0, 5e-324): 10**300}
     for (epsilon, prior), records in capacities.items():
         found = bounds.deletion_capacity(0.8, epsilon=epsilon, prior=prior).records

@@ -175,19 +175,49 @@ def test_no_attack_reconstructs_more_than_the_curve_allows(seed, records, output
     assert most <= bound + 1e-12
 
 
-def test_simulated_reconstructions_stay_below_the_curve_and_come_close():
-    """One of 50 directions is in the output, or none; the attack names the largest coordinate."""
-    k, mu, trials = 50, 3.0, 40_000
-    outputs = np.random.default_rng(5).standard_normal((trials, k))
-    outputs[:, 0] += mu
-    reached = float(np.mean(outputs.argmax(axis=1) == 0))
-    bound = TradeOff.gaussian(mu).reconstruction_success(1 / k)
-    assert 0.85 * bound < reached < bound + 5 * math.sqrt(bound * (1 - bound) / trials)
+# Arrays -------------------------------------------------------------------------------------------
+
+OF_ARRAYS = {
+    **{name: CURVES[name] for name in ("Gaussian", "sampled", "a leak")},
+    "capped": dprime.estimates.capped(dprime.estimates.central_limit(1.0, 0.01, 100), SAMPLED),
+    "lower": LowerCurve(GaussianShape(0.3), confidence=0.95, method="band"),
+}
+READINGS = (
+    "tpr", "fpr", "precision", "negative_accuracy", "success", "secret_success", "delta", "epsilon",
+    "reconstruction_success", "belief_exceeds", "belief_exceeds_in_worst_pair", "belief",
+)  # fmt: skip
+ENTRIES = np.array([[1e-300, 1e-9, 1e-5], [0.01, 0.5, 1 - 1e-16]])
+
+
+@pytest.mark.parametrize("name", OF_ARRAYS)
+@pytest.mark.parametrize("reading", READINGS)
+def test_each_entry_is_what_a_number_gives_bit_for_bit(name, reading):
+    read = getattr(OF_ARRAYS[name], reading)
+    try:
+        each = [[read(float(rate)) for rate in row] for row in ENTRIES]
+    except dprime.InputError:  # no lower bound has it
+        with pytest.raises(dprime.InputError):
+            read(ENTRIES)
+        return
+    assert all(type(value) is float for row in each for value in row)
+    assert np.array(each).tobytes() == read(ENTRIES).tobytes()
+
+
+def test_arrays_are_broadcast_and_keep_their_shape():
+    curve = SAMPLED
+    both = curve.precision(prior=ENTRIES[1][:, None], min_tpr=[0.01, 0.1])
+    assert both.shape == (3, 2)
+    assert both[0, 1] == curve.precision(0.01, 0.1)
+    assert curve.belief(ENTRIES[1], exceeded=0.01).shape == (3,)
+    assert curve.tpr(np.zeros((0, 2))).shape == (0, 2)
+    assert type(curve.epsilon(np.float64(1e-5))) is float
 
 
 test_what_is_refused = refuses(
     {
         "fpr be between 0 and 1": lambda: GAUSSIAN.tpr(1.5),
+        "fpr be between 0 and": lambda: GAUSSIAN.tpr([0.1, 1.5]),
+        "prior be a number": lambda: GAUSSIAN.success(np.array([True, False])),
         "prior be strictly between 0 and 1": lambda: GAUSSIAN.precision(0.0),
         "min_tpr be above 0 and at most 1": lambda: GAUSSIAN.precision(0.5, 0.0),
         "epsilon be 0 or more": lambda: GAUSSIAN.delta(-1.0),

@@ -14,8 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from dprime.show.charts import CHARTS
-
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 INCLUDED = re.compile(r"^# include (\S+)$", re.MULTILINE)
@@ -82,21 +80,3 @@ def test_links_lead_somewhere(path):
 def test_the_picture_of_the_curve_is_what_its_script_draws():
     script = runpy.run_path(str(ROOT / "docs" / "make_curve_svg.py"))
     assert script["drawing"]() == (ROOT / "docs" / "assets" / "curve.svg").read_text()
-
-
-def test_every_chart_is_listed_and_counted():
-    charts = {make.__name__ for make in CHARTS}
-    page = (ROOT / "docs/charts.md").read_text()
-    assert {*re.findall(r"^\| `(\w+)`", page, re.MULTILINE)} == charts
-    assert len(charts) == 15
-    assert "fifteen charts" in (ROOT / "README.md").read_text()
-
-
-def test_contributing_names_commands_and_files_that_exist():
-    told, made = ((ROOT / name).read_text() for name in ("CONTRIBUTING.md", "Makefile"))
-    for target in re.findall(r"(?:^|`)make ([\w-]+)", told, re.MULTILINE):
-        assert re.search(rf"^{target}:", made, re.MULTILINE), target
-    docs = re.search(r"^docs:.*\n((?:\t.*\n)+)", made, re.MULTILINE)
-    assert "build --strict" in docs.group(1)
-    for name in re.findall(r"`((?:\w+/)*\w+\.py)`", told):
-        assert any((ROOT / top / name).exists() for top in ("", "src", "src/dprime")), name

@@ -72,15 +72,3 @@ def test_the_page_computes_what_is_right_about_a_slip() -> None:
         numbers = {number for number in NUMBER.findall(PLACE.sub("", right)) if "." in number}
         assert numbers, row
         assert numbers <= set(NUMBER.findall(found["output"])), row
-
-
-def test_the_page_has_a_table_of_what_is_printed_below() -> None:
-    rows = re.findall(r"^\| \[.+?\]\(#(.+?)\) \| (.+?) \| (.+?) \|", PAGE, re.MULTILINE)
-    slugs = [re.sub(r"\W+", "-", re.sub(r"[^\w\s-]", "", title.lower())) for title in ERRATA]
-    assert [slug for slug, _, _ in rows] == slugs
-    assert len(slugs) == PAGE.count("\n### ")
-    for (_, wrong, much), title in zip(rows, ERRATA, strict=True):
-        assert len(wrong.split()) <= 5
-        numbers = NUMBER.findall(much)
-        assert numbers
-        assert set(numbers) <= set(NUMBER.findall(parts(title)["output"])), title

@@ -3,26 +3,11 @@ import math
 import pytest
 from scipy.special import erf
 
-from dprime import DPSGD, Estimate, TradeOff, estimates
+from dprime import DPSGD, estimates
 from dprime.estimates import attribute_inference, attribute_inference_central_limit, central_limit
 from refusals import refuses
 
 SETTING = (0.7, 0.001, 10_000)
-MADE = [
-    estimates.cherubin(1.0, 0.01, 100),
-    central_limit(1.0, 0.01, 100),
-    attribute_inference(3.0, 1.0, 0.01),
-    attribute_inference_central_limit([(1.0, 0.5, 0.2)], 1.0, 0.01),
-]
-
-
-@pytest.mark.parametrize("estimate", MADE, ids=lambda estimate: estimate.source)
-def test_every_estimate_says_so(estimate):
-    assert isinstance(estimate, Estimate)
-    assert not isinstance(estimate, TradeOff)
-    assert (estimate.kind, bool(estimate.source)) == ("estimate", True)
-
-
 READINGS = {"advantage": (), "epsilon": (1e-5,), "tpr": (0.01,), "precision": (0.1,), "belief": ()}
 
 

@@ -94,16 +94,6 @@ def test_a_group_is_riskier_than_one_and_safer_than_its_chain():
     assert plan.curve(group_size=2000).advantage() == pytest.approx(1, abs=1e-9)
 
 
-def test_a_group_of_two_by_simulation():
-    noise, rate, trials = 1.0, 0.3, 400_000
-    rng = np.random.default_rng(3)
-    x_in = rng.binomial(2, rate, trials) / noise + rng.standard_normal(trials)
-    curve = DPSGD(noise, rate, 1).curve(group_size=2)
-    for cut in (0.5, 1.5, 2.5):
-        tpr, fpr = float(np.mean(x_in > cut)), float(norm.sf(cut))
-        assert tpr == pytest.approx(curve.tpr(fpr), abs=4 * math.sqrt(tpr * (1 - tpr) / trials))
-
-
 def test_fixed_size_step_is_the_theorem():
     noise, rate = 1.5, 0.2
     curve = DPSGD(noise, rate, 1, sampling="fixed-size").curve("replace")
@@ -191,7 +181,7 @@ def test_a_parameter_of_a_part_is_found_and_set_there():
     assert both.free_parameters() == ["noise_multiplier"]
     set_there = Composition(Gaussian(3.0), DPSGD(2.0, 0.1, 5))
     assert both.with_parameter("noise_multiplier", 2.0) == set_there
-    assert both.search("noise_multiplier").low == Gaussian().search("noise_multiplier").low
+    assert both.search("noise_multiplier") == Gaussian(None).search("noise_multiplier")
 
 
 BELOW = {"name": "GDP", "mu": -1}
@@ -252,10 +242,8 @@ def test_sizes_and_epochs_take_the_place_of_rate_and_steps():
     assert constant == DPSGD(None, 256 / 60_000, 14_063, sampling="shuffle")
 
 
-test_what_from_epochs_refuses_and_the_constructor_leads_to = refuses(
+test_what_from_epochs_refuses = refuses(
     {
-        "batch_size be left out of DPSGD": lambda: DPSGD(**SIZES, epochs=10),
-        "epochs be left out of DPSGD": lambda: DPSGD(1.1, 0.01, epochs=10),
         "batch_size be at most": lambda: DPSGD.from_epochs(batch_size=5, dataset_size=4, epochs=10),
         "epochs be above 0": lambda: DPSGD.from_epochs(**SIZES, epochs=0),
     }

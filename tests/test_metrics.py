@@ -77,7 +77,7 @@ def test_an_entry_is_complete(metric):
         value = reading.of(curve)
         assert "{" not in value.sentence
         assert value.shown()
-    if metric.baseline is not None:
+    if metric.limit or "{blind" in str(metric.say):
         assert reading.value(BLIND) == pytest.approx(reading.blind, abs=1e-12)
     if metric.observation is not None:
         assert "{" not in reading.phrase
@@ -225,7 +225,7 @@ test_a_wrong_reading_or_target_is_refused = refuses(
         "delta be left out for tpr": lambda: Reading("tpr", {"delta": 0.1}),
         "fpr be left out for advantage": lambda: Reading("advantage", {"fpr": 0.1}),
         "fpr be between 0 and 1": lambda: Reading("tpr", {"fpr": 1.5}),
-        "delta be between 0 and 1": lambda: Reading("epsilon", {"delta": -0.1}),
+        "delta be below 1, and 0": lambda: Reading("epsilon", {"delta": -0.1}),
         "delta be below 1": lambda: Reading("epsilon", {"delta": 1}),
         "prior be strictly between": lambda: Reading("precision", {"prior": 0}),
         "prior be a number": lambda: Reading("success", {"prior": "half"}),
@@ -236,7 +236,7 @@ test_a_wrong_reading_or_target_is_refused = refuses(
         "fpr be left out for adv": lambda: Target.of({"advantage": 0.1, "fpr": 0.1}),
         "colour be a target or a": lambda: Target.of({"advantage": 0.1, "colour": 1.0}),
         "advantage be strictly": lambda: Target.of({"advantage": 0.0}),
-        "tpr be above 0.05 (the fpr": lambda: Target.of({"tpr": 0.01, "fpr": 0.05}),
+        "tpr be above 0.05, which guessing": lambda: Target.of({"tpr": 0.01, "fpr": 0.05}),
         "precision be above 0.2": lambda: Target.of({"precision": 0.1, "prior": 0.2}),
         "success be above 0.7": lambda: Target.of({"success": 0.5, "prior": 0.3}),
         "secret_success be above": lambda: Target.of({"secret_success": 0.1, "max_prior": 0.1}),

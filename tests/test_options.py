@@ -1,38 +1,21 @@
 """One declaration of options: commands, files and the page take every word from it."""
 
-import dataclasses
 import inspect
 import time
 
 import pytest
 
-from dprime import mechanisms, options, solve, validate
+from dprime import mechanisms, options, validate
 from dprime.audit import plan_request, planner, words
 from dprime.audit.config import AuditConfig, usual_options
 from dprime.audit.plan_request import ASKED
 from dprime.cli.commands import COMMANDS, imported
-from dprime.consequences import consequences
-from dprime.membership import requests
-from dprime.membership.config import InferenceConfig, Recipe
-from dprime.membership.pool_files import sample
 from dprime.metrics import CONDITIONS, TARGETS
-from dprime.option import (
-    FLAG,
-    SHARE,
-    SHARES,
-    Option,
-    as_typed,
-    check_names,
-    options_of,
-    read,
-    takes,
-    whole,
-)
+from dprime.option import FLAG, SHARE, SHARES, Option, as_typed, check_names, read, takes, whole
 from dprime.options import DECLARED
 from dprime.registry import METRICS
-from dprime.request import ADDRESS, GOALS, RISK_ADDRESS, risk_request
+from dprime.request import risk_request
 from dprime.runs import backends
-from dprime.web.app import create_app
 from refusals import refuses
 
 
@@ -41,7 +24,6 @@ def of(name):
     return getattr(imported(name).callback, "options", ())
 
 
-USED = {option.name for name in COMMANDS for option in of(name)}
 SIZED = {"noise_multiplier": "1", "batch_size": "2", "dataset_size": "9", "epochs": "1"}
 SAME = ("name", "help", "kind", "table")
 
@@ -62,64 +44,15 @@ def test_every_option_of_a_command_is_declared(name):
     assert [each.is_flag for each in shown] == [option.kind is FLAG for option in taken]
 
 
-def test_help_says_the_default_that_holds():
-    """Two metrics have a prior each; sizes of batch and data set change the adjacency."""
-    priors = {option.default for name in COMMANDS for option in of(name) if option.name == "prior"}
-    assert priors == {DECLARED["prior"].default}
+def test_help_says_the_adjacency_that_sizes_of_batch_and_data_set_change():
     for name in ("risk", "choose"):
         (adjacency,) = (option for option in of(name) if option.name == "adjacency")
-        sized = risk_request(SIZED).adjacency
-        assert sized in adjacency.note
-        assert "--dataset-size" in adjacency.note
+        assert f"--dataset-size the default is {risk_request(SIZED).adjacency}" in adjacency.note
 
 
-def test_no_option_is_declared_for_nothing():
-    assert {*DECLARED} == USED
-
-
-def test_the_words_of_files_are_declared():
-    assert all(is_declared(word.option) for word in words.WORDS.values())
-    fields = {each.name for each in dataclasses.fields(AuditConfig)}
-    listed = {name for name, word in words.WORDS.items() if not word.option.table}
-    assert listed - {"metric"} <= fields  # the metric and its conditions are the criterion
-    for configuration in (Recipe, InferenceConfig, requests.FrontierRequest):
-        taken = options_of(configuration)
-        assert all(map(is_declared, taken))
-        named = {each.name for each in dataclasses.fields(configuration)}
-        assert {option.name for option in taken} <= named
-
-
-def test_the_parameters_of_the_page_are_declared(tmp_path):
-    paths = create_app(tmp_path, workers=0).openapi()["paths"]
-    for route, address, others in (
-        ("/api/risk", RISK_ADDRESS, {"charts"}),
-        ("/api/choose", ADDRESS, {"target", "value", "free", "charts"}),
-    ):
-        found = {each["name"]: each for each in paths[route]["get"]["parameters"]}
-        assert {*found} - others == {option.name for option in address}
-        for option in ADDRESS:
-            assert found[option.name]["description"] == option.line()
-            assert found[option.name]["description"].startswith(DECLARED[option.name].help)
-
-
-def test_metrics_have_their_options():
-    assert all(map(is_declared, (*CONDITIONS, *GOALS)))
-    assert [option.name for option in GOALS] == [*TARGETS]
-    assert not {option.name for option in CONDITIONS} & {*TARGETS}  # a word has one meaning
-
-
-@pytest.mark.parametrize(
-    ("function", "others"),
-    [
-        (consequences, {"mechanism"}),
-        (planner.plan, {"claim", "criterion"}),
-        (sample, {"pool", "out"}),
-        (solve.choose, {"mechanism", "target"}),
-        (backends.backend_named, {"name"}),
-    ],
-)
-def test_python_has_the_same_words(function, others):
-    assert {*inspect.signature(function).parameters} - others <= {*DECLARED}
+def test_each_option_has_a_command_and_one_meaning():
+    assert {*DECLARED} == {option.name for name in COMMANDS for option in of(name)}
+    assert not {option.name for option in CONDITIONS} & {*TARGETS}
 
 
 def test_choices_and_defaults_are_those_of_what_is_called():
@@ -156,11 +89,11 @@ def test_a_function_takes_what_was_given():
     def called(place, *, own=1, **given):
         return place, own, given
 
-    taken = takes(options.FPR, options.JSON, annotate=lambda option: option.help)(called)
+    taken = takes(options.MIN_TPR, options.JSON, annotate=lambda option: option.help)(called)
     names = [*inspect.signature(taken).parameters]
-    assert names == ["place", "own", "fpr", "json"]
-    assert taken("here", fpr="0", json=False) == ("here", 1, {"fpr": "0"})
-    assert read([options.FPR, options.DELTA], {"fpr": "1/4"}) == {"fpr": 0.25}
+    assert names == ["place", "own", "min_tpr", "json"]
+    assert taken("here", min_tpr="0", json=False) == ("here", 1, {"min_tpr": "0"})
+    assert read([options.MIN_TPR, options.DELTA], {"min_tpr": "1/4"}) == {"min_tpr": 0.25}
     assert options.LEARNING_RATES.read("0.3, 1") == [0.3, 1.0]
     assert options.COLUMNS.read("age, 3") == ["age", 3]
     assert whole("seed", str(2**70 + 1)) == 2**70 + 1

@@ -65,7 +65,7 @@ def classical_noise_multiplier_from_epsilon(
     epsilon = validate.positive("epsilon", epsilon)
     if epsilon > 1 and not beyond_proof:
         requirement = "at most 1, where the classical calibration is proved"
-        remedy = "use the exact calibration, or give beyond_proof=True and rely on nothing"
+        remedy = "use choose(), or give beyond_proof=True and rely on nothing"
         raise validate.invalid_value("epsilon", epsilon, requirement, remedy)
     return _moved(1, adjacency) * _classical_scale(delta) / epsilon  # B eq. 1
 

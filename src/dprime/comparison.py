@@ -1,4 +1,4 @@
-"""Risks of one curve or of several beside each other, as a table that can draw itself."""
+"""Risks of one curve, or of several side by side, as a table that can draw itself."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def compare(
     adjacency: str | None = None,
     **conditions: float | None,
 ) -> Table:
-    """Curves or mechanisms beside each other, by names of your own: a table and its chart.
+    """Curves or mechanisms side by side, under names of your choice: a table and its chart.
 
     Mechanisms are compared for one adjacency: the one given, or the one that all have as their own.
     A curve is taken as it is, and has to compare the same data sets. Conditions as of `profile`.

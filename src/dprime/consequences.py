@@ -9,7 +9,6 @@ most f(x).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from dprime import bounds, validate
@@ -70,19 +69,14 @@ def consequences(
     >>> found.deletion_capacity.value, round(found.reconstruction_trust.value, 4)
     (54, 0.006)
     """
+    name, given = "sampling_probability", sampling_probability
     if not isinstance(mechanism, PoolSampled):
-        if sampling_probability is None:
+        if given is None:
             remedy = "give the share of the pool that was trained on, such as 0.1"
-            raise validate.invalid_input("sampling_probability", "missing", "given", remedy)
-        share = validate.inner_probability(
-            "sampling_probability", sampling_probability, example=0.1
-        )
-        mechanism = PoolSampled(mechanism, share)
-    elif sampling_probability is not None:
-        remedy = "the pool has its own"
-        raise validate.invalid_value(
-            "sampling_probability", sampling_probability, "left out for a pool", remedy
-        )
+            raise validate.invalid_input(name, "missing", "given", remedy)
+        mechanism = PoolSampled(mechanism, given)
+    elif given is not None:
+        raise validate.invalid_value(name, given, "left out for a pool", "the pool has its own")
     curve = mechanism.curve(DEFAULT_ADJACENCY)
     trust = {"prior": mechanism.prior, "min_tpr": min_tpr}
     negative = {"prior": mechanism.least_prior, "min_tnr": min_tnr}
@@ -95,25 +89,6 @@ def consequences(
     )
 
 
-def chance_unused(
-    curve: TradeOff, records: int, *, prior: float, output_probability: float
-) -> float:
-    """The least probability that none of these records was used, given what a model shows.
-
-    Certified lower bound on P(none of the m used | S) for every S that has at least
-    `output_probability` where none of them was used. The records must be named without looking at
-    the model. Where j of them were used, P(S) is at most f(f(... f(t))), j times. Reached by a
-    mechanism that adds them all in the same direction.
-    """
-    count = validate.whole("records", records, example=10)
-    if count > LARGEST_COUNT:
-        requirement = f"at most {LARGEST_COUNT:g}"
-        raise validate.invalid_input("records", "larger", requirement, "give the number of records")
-    prior = validate.inner_probability("prior", prior, example=0.1)
-    t = validate.rate("output_probability", output_probability)
-    return _chance_unused(count, prior, t, _reach(_checked(curve), t))
-
-
 def deletion_capacity(
     curve: TradeOff,
     deniability: float = 0.8,
@@ -123,51 +98,48 @@ def deletion_capacity(
 ) -> DeletionCapacity:
     """The number of records of which one can still say that none was used, from the whole curve.
 
-    The largest m with P(none of the m used | S) >= `deniability` that `chance_unused` certifies.
-    Without an `output_probability` it is that of the pure ε, `bounds.deletion_capacity`.
+    The largest m with a certified P(none of the m used | S) >= `deniability`, for every S that has
+    at least `output_probability` where none of them was used; without one it is that of the pure ε,
+    `bounds.deletion_capacity`. The records must be named without looking at the model. A mechanism
+    that adds them all in the same direction reaches it.
     """
+    given: object = curve
+    if not isinstance(given, TradeOff):
+        remedy = "give what mechanism.curve() returns"
+        raise validate.invalid_input("curve", type(given).__name__, "a certified TradeOff", remedy)
     target = validate.inner_probability("deniability", deniability, example=0.8)
     prior = validate.inner_probability("prior", prior, example=0.001)
     if output_probability is None:
-        epsilon = _checked(curve).shape.epsilon(0.0)
+        epsilon = curve.shape.epsilon(0.0)
         if math.isinf(epsilon):
             remedy = "give a probability such as 0.01: no ε holds for all that this model shows"
             raise validate.invalid_input("output_probability", "missing", "given", remedy)
         return bounds.deletion_capacity(target, epsilon=epsilon, prior=prior)
     t = validate.rate("output_probability", output_probability)
-    ratio = _reach(_checked(curve), t)
-    enough, too_many = 0, _blind_capacity(target, prior) + 1
+    enough, too_many, rates = 0, _blind_capacity(target, prior) + 1, [t]
     while too_many - enough > 1:
         middle = (enough + too_many) // 2
-        held = _chance_unused(middle, prior, t, ratio) >= target
+        held = chance_unused(curve, middle, prior, rates) >= target
         enough, too_many = (middle, too_many) if held else (enough, middle)
-    return DeletionCapacity(enough, _chance_unused(enough, prior, t, ratio), t)
+    return DeletionCapacity(enough, chance_unused(curve, enough, prior, rates), t)
 
 
-def _reach(curve: TradeOff, t: float) -> Callable[[int], float]:
-    """How much likelier S can be where some records were used: the curve, applied that often."""
-    rates = [t]  # P(S | j used), at most
+def chance_unused(curve: TradeOff, records: int, prior: float, rates: list[float]) -> float:
+    """The least P(none of the records used | S) = 1 / (1 + odds), rounded down.
 
-    def ratio(used: int) -> float:
-        while len(rates) <= used:
-            rates.append(min(1.0, max(rates[-1], curve.tpr(rates[-1]))))
-        return rates[used] / t
-
-    return ratio
-
-
-def _chance_unused(records: int, prior: float, t: float, ratio: Callable[[int], float]) -> float:
-    """1 / (1 + P(some used | S) / P(none used | S)), rounded down.
-
-    By Bayes' rule these odds are at most the sum of C(m, j) (π/(1-π))^j P(S | j used) / t. The last
-    factor falls as t grows (f is concave), so the least t is the worst.
+    `rates[j]` is the most that P(S | j used) can be: f(f(... f(t))), j times. It begins with t, and
+    grows as far as it is needed. By Bayes' rule the odds P(some used | S) / P(none used | S) are at
+    most the sum of C(m, j) (π/(1-π))^j P(S | j used) / t. The last factor falls as t grows (f is
+    concave), so the least t is the worst.
     """
     if records == 0:
         return 1.0
-    odds, weight, total = prior / (1.0 - prior), 1.0, 0.0
+    odds, weight, total, t = prior / (1.0 - prior), 1.0, 0.0, rates[0]
     for used in range(1, records + 1):
+        if len(rates) == used:
+            rates.append(min(1.0, max(rates[-1], curve.tpr(rates[-1]))))
         weight *= (records - used + 1) / used * odds
-        total += weight * ratio(used)
+        total += weight * (rates[used] / t)
         if math.isinf(total):
             break
         next_over_this = (records - used) / (used + 1) * odds  # falls from term to term
@@ -182,13 +154,6 @@ def _chance_unused(records: int, prior: float, t: float, ratio: Callable[[int], 
 def _blind_capacity(deniability: float, prior: float) -> int:
     """The number of records before anything is seen: (1 - π)^m >= B."""
     return math.floor(min(math.log(deniability) / math.log1p(-prior), LARGEST_COUNT))
-
-
-def _checked(curve: object) -> TradeOff:
-    if isinstance(curve, TradeOff):
-        return curve
-    remedy = "give what mechanism.curve() returns"
-    raise validate.invalid_input("curve", type(curve).__name__, "a certified TradeOff", remedy)
 
 
 def _capacity(

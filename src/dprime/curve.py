@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import scipy
@@ -20,12 +20,10 @@ from dprime._lazy import load
 from dprime.elementwise import elementwise
 from dprime.halves import Line
 from dprime.privacy_loss import Array, PrivacyLoss
+from dprime.registry import INDEX_FLOOR, Kind
 from dprime.shapes import GaussianShape, Polygon, Shape
 from dprime.table import Table
 
-Kind = Literal["certified", "estimate", "lower bound"]
-
-INDEX_FLOOR = 1e-4  # error rates that d' looks at; below, no Gaussian bounds a curve with delta > 0
 DRAWN = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.0, 1.0, 101)[1:]]))
 """False-positive rates at which a drawing shows a curve."""
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import partial, reduce
+from functools import reduce
 from inspect import isabstract
 from typing import Any, Literal, Self, TypeVar, get_args
 
@@ -23,7 +23,7 @@ from dprime import parameters, privacy_loss, text, validate
 from dprime._lazy import load
 from dprime.composition import PrivacyLosses, Shuffled
 from dprime.curve import TradeOff
-from dprime.parameters import NOISE, RATE, STEPS, Checked, Search, checked, parameter
+from dprime.parameters import NOISE, RATE, STEPS, Checked, Search, checked, one_of, parameter
 from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError
 
 Adjacency = Literal["add-remove", "replace", "zero-out"]
@@ -48,15 +48,14 @@ class Mechanism(Checked, ABC):
         Without an adjacency it is the mechanism's own. `group_size` is how many records one person
         may have contributed.
         """
-        if adjacency is not None:
-            adjacency = validate.one_of("adjacency", adjacency, ADJACENCIES)
         group_size = validate.whole("group_size", group_size, example=1)
         if group_size > LARGEST_GROUP:
-            raise NotCertifiableError(
-                f"group_size must be at most {LARGEST_GROUP:,} to be certified, but it is "
-                f"{group_size:g}: give the number of records that one person may have."
-            )
-        adjacency = adjacency or self.default_adjacency
+            wanted = f"be at most {LARGEST_GROUP:,} to be certified"
+            remedy = "give the number of records that one person may have"
+            raise NotCertifiableError.of("group_size", wanted, f"it is {group_size:g}", remedy)
+        if adjacency is None:
+            adjacency = self.default_adjacency
+        adjacency = validate.one_of("adjacency", adjacency, ADJACENCIES)
         curve = self.losses(adjacency, group_size).curve()
         return replace(curve, of=text.describe(self.to_dict(), adjacency, group_size))
 
@@ -74,14 +73,16 @@ class Mechanism(Checked, ABC):
         if "__repr__" not in vars(cls):  # or its dataclass would write another one
             cls.__repr__ = Mechanism.__repr__  # type: ignore[method-assign]
 
-    def __repr__(self) -> str:
-        shown = (f"{name}={parameters.brief(value)}" for name, value in self._given().items())
-        return f"{type(self).__name__}({', '.join(shown)})"
+    def _values(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def _given(self) -> dict[str, Any]:
         """The parameters without those left out and what is False."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: x for name, x in values.items() if x is not None and x is not False}
+        return {n: x for n, x in self._values().items() if x is not None and x is not False}
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={parameters.brief(value)}" for name, value in self._given().items())
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def to_dict(self) -> dict[str, Any]:
         """The name and the parameters as plain values, without those left out and what is False."""
@@ -94,47 +95,50 @@ class Mechanism(Checked, ABC):
         load("guarantees", "StatedGuarantee")  # so that all mechanisms are known
         remedy = "give what to_dict() returns"
         if not isinstance(values, Mapping) or "name" not in values:
-            needed = "a mapping with a name"
-            raise validate.invalid_input("mechanism", "without a name", needed, remedy)
+            wanted = "a mapping with a name"
+            raise validate.invalid_input("mechanism", "without a name", wanted, remedy)
         given = {name: _read(value) for name, value in values.items() if name != "name"}
         kinds = {name: kind for name, kind in _KINDS.items() if not isabstract(kind)}
         kind = kinds[validate.one_of("mechanism", values["name"], tuple(kinds))]
         known = {each.name: each for each in fields(kind)}
         for name in given.keys() - known.keys():
-            requirement = f"left out for {kind.__name__}"
-            raise validate.invalid_value(name, values[name], requirement, remedy)
+            wanted = f"left out for {kind.__name__}"
+            raise validate.invalid_value(name, values[name], wanted, remedy)
         for name, each in known.items():
             if name not in given and each.default is MISSING:
                 raise validate.invalid_input(name, "missing", f"given for {kind.__name__}", remedy)
         left_out = dict.fromkeys(name for name, each in known.items() if "search" in each.metadata)
-        return kind.of_parameters(**{**left_out, **given})
+        return kind(**{**left_out, **given})
 
-    @classmethod
-    def of_parameters(cls, **parameters: Any) -> Self:
-        """The mechanism with the parameters that `to_dict` names."""
-        return cls(**parameters)
-
-    @property
-    def inner(self) -> tuple[Mechanism, ...]:
-        """The mechanisms that this one is made of."""
-        return ()
+    def _free(self) -> list[tuple[str, Search]]:
+        """The parameters that were left out, of this mechanism and then of those it is made of."""
+        searched = [each for each in fields(self) if "search" in each.metadata]
+        own = [(e.name, e.metadata["search"]) for e in searched if getattr(self, e.name) is None]
+        values = [each if isinstance(each, tuple) else (each,) for each in self._values().values()]
+        parts = (part for value in values for part in value if isinstance(part, Mechanism))
+        return [*own, *(free for part in parts for free in part._free())]
 
     def free_parameters(self) -> list[str]:
         """The names of the parameters that were left out for `choose`."""
-        may_be_free = [each.name for each in fields(self) if "search" in each.metadata]
-        own = [name for name in may_be_free if getattr(self, name) is None]
-        return [*own, *(name for part in self.inner for name in part.free_parameters())]
-
-    def with_parameter(self, name: str, value: float) -> Self:
-        """The same mechanism with this value of a parameter that was left out."""
-        return replace(self, **{name: value})
+        return [name for name, _ in self._free()]
 
     def search(self, name: str) -> Search:
-        """The range in which `choose` looks for a parameter."""
-        for each in fields(self):
-            if each.name == name:
-                return each.metadata["search"]  # type: ignore[no-any-return]
-        return next(part for part in self.inner if name in part.free_parameters()).search(name)
+        """The range in which `choose` looks for a parameter that was left out."""
+        return dict(self._free())[name]
+
+    def with_parameter(self, name: str, value: float | None) -> Self:
+        """The same mechanism with this value of a parameter, or of one of its parts."""
+
+        def within(part: Any) -> Any:
+            if isinstance(part, tuple):
+                return tuple(map(within, part))
+            free = isinstance(part, Mechanism) and name in part.free_parameters()
+            return part.with_parameter(name, value) if free else part
+
+        values = self._values()
+        if name in values:
+            return replace(self, **{name: value})
+        return replace(self, **{each: within(part) for each, part in values.items()})
 
     def _required(self, name: str) -> float:
         value = getattr(self, name)
@@ -170,7 +174,6 @@ class Gaussian(Mechanism):
         return PrivacyLosses(mu_squared=steps * (distance / z) ** 2)
 
 
-@parameters.leading("DPSGD.from_epochs(batch_size=256, dataset_size=60_000, epochs=10)")
 @dataclass(frozen=True)
 class DPSGD(Mechanism):
     """DP-SGD: clipped per-example gradients, Gaussian noise, a batch sampled at each step.
@@ -182,9 +185,9 @@ class DPSGD(Mechanism):
     `sampling` says how batches are made. "poisson": every record independently with probability
     `sample_rate`. "fixed-size": a uniform batch of fixed size, drawn anew each step. "shuffle": the
     data cut into batches, each record once an epoch. The last two are certified for replace and
-    zero-out by bounds of their own, which are weaker; they are never accounted as Poisson. A
-    shuffled training begins with an epoch; in a `Composition`, one that follows another may begin
-    inside an epoch, and then counts as touching one more.
+    zero-out by separate, weaker bounds; they are never accounted as Poisson. A shuffled training
+    begins with an epoch; in a `Composition`, one that follows another may begin inside an epoch,
+    and then counts as touching one more.
 
     `public_size=True` says that the sampling rate, the divisor of the sums or the number of steps
     was computed from the number of records: then add-remove is refused and zero-out is the
@@ -198,9 +201,7 @@ class DPSGD(Mechanism):
     noise_multiplier: float | None = field(default=None, metadata=NOISE)
     sample_rate: float | None = field(default=None, metadata=RATE)
     steps: int | None = field(default=None, metadata=STEPS)
-    sampling: Sampling = parameter(
-        "poisson", partial(validate.one_of, options=SAMPLINGS), kw_only=True
-    )
+    sampling: Sampling = parameter("poisson", one_of(*SAMPLINGS), kw_only=True)
     public_size: bool = parameter(False, parameters.either, kw_only=True)
 
     @classmethod
@@ -214,7 +215,7 @@ class DPSGD(Mechanism):
         sampling: Sampling = "poisson",
         public_size: bool = True,
     ) -> Self:
-        """The training of so many epochs, rounded up to whole steps.
+        """The training over this many epochs, rounded up to whole steps.
 
         The sampling rate is `batch_size / dataset_size`. The number of records is public then, and
         a record is zeroed out; `public_size=False` says that the sizes are constants of yours.
@@ -249,9 +250,9 @@ class DPSGD(Mechanism):
             # the bound for replace covers zero-out.
             loss = privacy_loss.fixed_size_gaussian(z, q, steps)
         else:
-            exchange = adjacency == "replace"
+            both = adjacency == "replace"
             loss = privacy_loss.subsampled_gaussian(
-                z, q, steps, replace=exchange, group_size=group_size
+                z, q, steps, replace=both, group_size=group_size
             )
         return PrivacyLosses(parts=((loss, steps),))
 
@@ -308,16 +309,12 @@ class Composition(Mechanism):
 
     mechanisms: tuple[Mechanism, ...] = field(metadata=checked(_mechanisms))
 
-    def __init__(self, *mechanisms: Mechanism) -> None:
-        object.__setattr__(self, "mechanisms", mechanisms)
+    def __init__(self, *parts: Mechanism, mechanisms: tuple[Mechanism, ...] = ()) -> None:
+        object.__setattr__(self, "mechanisms", parts or mechanisms)
         self.__post_init__()
 
     def __repr__(self) -> str:
         return f"Composition{parameters.brief(self.mechanisms)}"
-
-    @classmethod
-    def of_parameters(cls, **parameters: Any) -> Self:
-        return cls(*parameters["mechanisms"])
 
     @property
     def default_adjacency(self) -> str:
@@ -334,16 +331,6 @@ class Composition(Mechanism):
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         parts = (mechanism.losses(adjacency, group_size) for mechanism in self.mechanisms)
         return reduce(PrivacyLosses.plus, parts)
-
-    @property
-    def inner(self) -> tuple[Mechanism, ...]:
-        return self.mechanisms
-
-    def with_parameter(self, name: str, value: float) -> Self:
-        parts = self.mechanisms
-        return type(self)(
-            *(m.with_parameter(name, value) if name in m.free_parameters() else m for m in parts)
-        )
 
 
 @dataclass(frozen=True)
@@ -375,15 +362,6 @@ class PoolSampled(Mechanism):
             raise validate.invalid_value("least", self.least, needed, "give the smallest one")
 
     @property
-    def inner(self) -> tuple[Mechanism, ...]:
-        return (self.training,)
-
-    def with_parameter(self, name: str, value: float) -> Self:
-        if name == "sampling_probability":
-            return replace(self, sampling_probability=value)
-        return replace(self, training=self.training.with_parameter(name, value))
-
-    @property
     def prior(self) -> float:
         """The probability with which each record was drawn, as the prior of every question."""
         return self._required("sampling_probability")
@@ -395,7 +373,7 @@ class PoolSampled(Mechanism):
 
     @property
     def default_adjacency(self) -> str:
-        """That of the training; who was drawn is no question of zero-out."""
+        """That of the training, but never zero-out, which does not ask who was drawn."""
         own = self.training.default_adjacency
         return DEFAULT_ADJACENCY if own == "zero-out" else own
 
@@ -405,8 +383,8 @@ class PoolSampled(Mechanism):
             raise validate.invalid_value("adjacency", adjacency, "'add-remove' for a pool", remedy)
         if group_size > 1:
             remedy = (
-                "each record has a coin of its own, so that some record of a person was drawn is "
-                "likelier than the probability; draw whole people, and use "
+                "each record is drawn by its own coin, so the chance that a person has any record "
+                "in it is above the probability; draw whole people, and use "
                 f"training.curve(group_size={group_size})"
             )
             raise validate.invalid_value("group_size", group_size, "1 for a pool", remedy)

@@ -13,26 +13,20 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 
 from dprime import validate
-from dprime.curve import Kind, TradeOff, TradeOffMetrics
+from dprime.curve import TradeOff, TradeOffMetrics
 from dprime.option import nearest
-from dprime.options import DECLARED
-from dprime.registry import METRICS, At, Metric, Observation
+from dprime.registry import METRICS, OPTIONS, At, Kind, Metric, Observation
 from dprime.text import SIDES, Ceiling, Floor, Given, round_down, round_up
 
 BLIND = TradeOff.gaussian(0.0)  # the curve of an attacker who guesses
 
-_LISTED = {
-    name: default
-    for metric in METRICS.values()
-    for name, default in (metric.conditions.items() if metric.listed else ())
-}
-CONDITIONS = tuple(DECLARED[name].here(DECLARED[name].default or _LISTED[name]) for name in _LISTED)
+_PROFILE = [metric for metric in METRICS.values() if metric.listed]
+_LISTED = {name: usual for metric in _PROFILE for name, usual in metric.conditions.items()}
+CONDITIONS = tuple(OPTIONS[name].here(OPTIONS[name].default or _LISTED[name]) for name in _LISTED)
 """The conditions of a profile, as options."""
 
-TARGETS = tuple(metric.name for metric in METRICS.values() if metric.example is not None)
+TARGETS = tuple(metric.name for metric in METRICS.values() if metric.limit)
 """The metrics that `choose` can keep below a ceiling."""
-
-_ASKED = (*TARGETS, *dict.fromkeys(at for name in TARGETS for at in METRICS[name].conditions))
 
 OBSERVED = tuple(metric.name for metric in METRICS.values() if metric.observation is not None)
 """The metrics that an audit bounds from below: each grows with the curve."""
@@ -78,7 +72,7 @@ class MetricValue:
 
 @dataclass(frozen=True)
 class Reading:
-    """A metric with its conditions, defaults for those that are not given: what a curve is asked.
+    """A metric with its conditions; those that are not given have their defaults.
 
     >>> reading = Reading("tpr", {"fpr": 0.05})
     >>> reading.title, round(reading.value(TradeOff.gaussian(1.0)), 4)
@@ -89,12 +83,14 @@ class Reading:
     conditions: At = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        validate.one_of("metric", self.name, tuple(METRICS))
-        check_known(self.name, self.conditions)
-        known = self.metric.conditions
-        values = {name: self.conditions.get(name, known[name]) for name in known}
-        for name, value in values.items():
-            if value is None:
+        known = METRICS[validate.one_of("metric", self.name, tuple(METRICS))].conditions
+        for name, value in self.conditions.items():
+            if name not in known:
+                remedy = f"{self.name} takes {', '.join(known) or 'no condition'}"
+                raise validate.invalid_value(name, value, f"left out for {self.name}", remedy)
+        values = {**known, **self.conditions}
+        for name, usual in values.items():
+            if usual is None:
                 wanted, remedy = f"given with {self.name}", f"add for example {name}=0.1"
                 raise validate.invalid_input(name, "missing", wanted, remedy)
         object.__setattr__(self, "conditions", MappingProxyType(values))
@@ -108,7 +104,6 @@ class Reading:
 
     @property
     def metric(self) -> Metric:
-        """The entry of the registry."""
         return METRICS[self.name]
 
     @property
@@ -118,7 +113,6 @@ class Reading:
 
     @property
     def phrase(self) -> str:
-        """The name in a sentence of an audit."""
         return self._filled(self.observation.phrase)
 
     @property
@@ -131,9 +125,7 @@ class Reading:
 
     @property
     def blind(self) -> float:
-        """The value that guessing reaches."""
-        baseline = self.metric.baseline
-        return 0.0 if baseline is None else baseline.value(self.conditions)
+        return self.metric.blind(self.conditions)
 
     def adjacency(self, given: str | None) -> str | None:
         """The adjacency to read the curve for, or an error where it cannot answer the question."""
@@ -144,12 +136,10 @@ class Reading:
         return needed or given
 
     def value(self, curve: TradeOffMetrics) -> float:
-        """The metric of a curve, as a number."""
         read = self.metric.read or getattr(TradeOffMetrics, self.name)
         return float(read(curve, *self.conditions.values()))
 
     def of(self, curve: TradeOffMetrics) -> MetricValue:
-        """The metric of a curve, with its kind and its sentence."""
         return self.valued(self.value(curve), curve.kind)
 
     def valued(self, value: float, kind: Kind = "certified") -> MetricValue:
@@ -182,15 +172,6 @@ class Reading:
         return template.format(**values, **also)
 
 
-def check_known(name: str, conditions: Mapping[str, float | None]) -> None:
-    """Refuse a condition that the metric does not have."""
-    known = METRICS[name].conditions
-    for condition, value in conditions.items():
-        if condition not in known:
-            remedy = f"{name} takes {', '.join(known) or 'no condition'}"
-            raise validate.invalid_value(condition, value, f"left out for {name}", remedy)
-
-
 def certifiable(name: str, conditions: At) -> Reading:
     """A reading of a certified curve; an audit may ask for delta = 0 too."""
     if "delta" in conditions:
@@ -214,10 +195,10 @@ def profile(**conditions: float | None) -> tuple[Reading, ...]:
             remedy = f"the conditions are {', '.join(_LISTED)}"
             raise validate.invalid_value(name, value, "left out", remedy)
     readings = []
-    for metric in METRICS.values():
+    for metric in _PROFILE:
         at = {name: given.get(name, usual) for name, usual in metric.conditions.items()}
         known = {name: value for name, value in at.items() if value is not None}
-        if metric.listed and len(known) == len(at):
+        if known.keys() == at.keys():
             readings.append(certifiable(metric.name, known))
     return tuple(readings)
 
@@ -259,8 +240,8 @@ class Target:
         check = validate.inner_probability if metric.share else validate.positive
         value = check(name, self.value, example=metric.example or 0.1)
         object.__setattr__(self, "value", value)
-        if metric.rises and metric.baseline is not None and value <= blind:
-            requirement = f"above {blind:g} ({metric.baseline.words})"
+        if metric.rises and value <= blind:
+            requirement = f"above {blind:g}, which guessing reaches"
             remedy = f"no mechanism goes lower, so ask for more than {blind:g}"
             raise validate.invalid_value(name, value, requirement, remedy)
 
@@ -268,16 +249,15 @@ class Target:
     def of(given: Mapping[str, float | None]) -> Target:
         present = {name: value for name, value in given.items() if value is not None}
         for each in present:
-            if each not in _ASKED:
+            if each not in OPTIONS:
                 needed, found = "be a target or a condition of one", "there is none of that name"
-                raise validate.InputError.of(each, needed, found, nearest(each, _ASKED))
+                raise validate.InputError.of(each, needed, found, nearest(each, OPTIONS))
         name = validate.exactly_one(
             ", ".join(TARGETS),
             {target: present.get(target) for target in TARGETS},
             "give one target, for example advantage=0.1",
         )
         value = present.pop(name)
-        check_known(name, present)
         return Target(certifiable(name, present), value)
 
     def keeps(self, value: float) -> bool:

@@ -23,7 +23,7 @@ UNREADABLE = (
 
 
 def archived(content: bytes, most: int) -> tuple[dict[str, NDArray[Any]], bool]:
-    """The arrays of an npz file, of at most so many bytes, and whether one of them is packed.
+    """The arrays of an npz file, of at most `most` bytes together, and whether any is compressed.
 
     What cannot be read is a `ValueError`.
     """

@@ -13,8 +13,8 @@ import difflib
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -33,16 +33,11 @@ def whole(name: str, text: str) -> int:
     """
     if text.isascii() and text.isdecimal():
         return int(text)
-    if "." in text:
-        remedy = "write it in digits, without a point"
-        raise validate.invalid_value(name, text, "a whole number, 0 or more", remedy)
-    try:
-        value = validate.parse(name, text)
-    except validate.InputError:
-        value = -1.0
-    if value >= 0 and value.is_integer():
-        return int(value)
-    remedy = "write it in digits, such as 60000"
+    with suppress(validate.InputError):
+        value = -1.0 if "." in text else validate.parse(name, text)
+        if value >= 0 and value.is_integer():
+            return int(value)
+    remedy = f"write it in digits, {'without a point' if '.' in text else 'such as 60000'}"
     raise validate.invalid_value(name, text, "a whole number, 0 or more", remedy)
 
 
@@ -50,16 +45,8 @@ def _same(_: str, text: Any) -> Any:
     return text
 
 
-def _path(_: str, text: str) -> Path:
-    return Path(text)
-
-
 def _listed(read: Callable[[str, str], Any]) -> Callable[[str, str], list[Any]]:
     return lambda name, text: [read(name, each.strip()) for each in text.split(",")]
-
-
-def _column(_: str, text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
 
 
 @dataclass(frozen=True)
@@ -78,9 +65,11 @@ SHARES = Kind("NUMBER,…", _listed(validate.share))
 WHOLE = Kind("WHOLE NUMBER", whole)
 TEXT = Kind("NAME", _same)
 TEXTS = Kind("NAME,…", _listed(_same))
-INDEXES = Kind("COLUMN,…", _listed(_column))
+INDEXES = Kind("COLUMN,…", _listed(lambda _, text: int(text) if text.isdecimal() else text))
 REPEATED = Kind("COLUMN", _same, list[str])  # a column's name may have a comma
-FILE, FOLDER, PLACE = (Kind(metavar, _path) for metavar in ("FILE", "FOLDER", "PATH"))
+FILE, FOLDER, PLACE = (
+    Kind(metavar, lambda _, text: Path(text)) for metavar in ("FILE", "FOLDER", "PATH")
+)
 NAMED_FILE, NAMED_FOLDER = Kind("FILE", _same), Kind("FOLDER", _same)  # kept in a run
 FLAG = Kind("", _same, bool)
 
@@ -145,8 +134,8 @@ def takes(*options: Option, annotate: Callable[[Option], Any]) -> Callable[[Func
     def add(function: Function) -> Function:
         @functools.wraps(function)
         def call(*values: Any, **given: Any) -> Any:
-            left_out = [name for name, each in given.items() if each is None or each is False]
-            return function(*values, **{n: given[n] for n in given if n not in left_out})
+            known = {n: x for n, x in given.items() if x is not None and x is not False}
+            return function(*values, **known)
 
         own = inspect.signature(function, eval_str=True).parameters.values()
         before = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]
@@ -160,14 +149,12 @@ def takes(*options: Option, annotate: Callable[[Option], Any]) -> Callable[[Func
 
 
 def _parameter(option: Option, about: Any) -> inspect.Parameter:
-    kind, kept = inspect.Parameter.KEYWORD_ONLY, option.kind.type
-    if kept is bool:
-        return inspect.Parameter(
-            option.name, kind, default=False, annotation=Annotated[bool, about]
-        )
-    of: Any = Annotated[kept if option.required else kept | None, about]
-    default = inspect.Parameter.empty if option.required else None
-    return inspect.Parameter(option.name, kind, default=default, annotation=of)
+    kept, empty = option.kind.type, inspect.Parameter.empty
+    default = False if kept is bool else empty if option.required else None
+    of: Any = Annotated[kept | None if default is None else kept, about]
+    return inspect.Parameter(
+        option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=of
+    )
 
 
 def read(options: Iterable[Option], texts: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,28 +185,23 @@ def nearest(name: str, known: Iterable[str], otherwise: str = "") -> str:
     >>> nearest("-e", ["--steps", "--epochs", "--epsilon"])
     'did you mean --epochs or --epsilon?'
     """
-    names, words = [*known], _words(name)
-    bare = {each.strip("-"): each for each in names}
-    near = [each for each in names if words <= _words(each)]
-    near = near or [bare[each] for each in bare if each.startswith(name.strip("-").lower() or "-")]
-    near = near or [bare[each] for each in difflib.get_close_matches(name.strip("-"), bare, 1)]
+    bare, typed = {each.strip("-"): each for each in known}, name.strip("-")
+    words = set(re.split("[-_]+", name.strip("-_")))
+    near = [each for each in bare if words <= {*re.split("[-_]+", each.strip("_"))}]
+    near = near or [each for each in bare if each.startswith(typed.lower() or "-")]
+    near = near or difflib.get_close_matches(typed, bare, 1)
     if near:
-        return f"did you mean {_either(tuple(near[:3]))}?"
-    return otherwise or f"known are {', '.join(names)}."
+        return f"did you mean {_either(tuple(bare[each] for each in near[:3]))}?"
+    return otherwise or f"known are {', '.join(bare.values())}."
 
 
-def _words(name: str) -> set[str]:
-    return set(re.split("[-_]+", name.strip("-_")))
-
-
-def check_names(name: str, given: Any, known: Iterable[str] | None = None) -> None:
+def check_names(name: str, given: Any, known: Collection[str] | None) -> None:
     """Refuse what is no table, and what is not known, with the name that was likely meant."""
     if not isinstance(given, Mapping):  # a file may hold anything
-        remedy = "give names and values"
-        raise validate.invalid_value(name, given, "a table of names and values", remedy)
-    known = tuple(given if known is None else known)
+        wanted = "a table of names and values"
+        raise validate.invalid_value(name, given, wanted, "give names and values")
     for one in given:
-        if one not in known:
+        if known is not None and one not in known:
             words = f"{name} must be known names, but it is {one!r}: {nearest(one, known)}"
             raise validate.InputError(words)
 

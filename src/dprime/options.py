@@ -25,11 +25,10 @@ from dprime.option import (
     WHOLE,
     Option,
 )
+from dprime.registry import OPTIONS
 
 _share = functools.partial(Option, kind=SHARE)
 _training = functools.partial(Option, table="training")
-_claim = functools.partial(Option, table="claim")
-_condition = functools.partial(Option, kind=SHARE, table="conditions")
 
 # What is trained ----------------------------------------------------------------------------------
 
@@ -89,50 +88,19 @@ PROBABILITY_COLUMN = Option("probability_column", "Column with a π for each rec
 SHADOW_PROBABILITY = _share("shadow_probability", "π of the shadow models")
 IGNORE = Option("ignore", "Column to ignore when records are compared, such as an id", REPEATED)
 
-# What metrics are read at -------------------------------------------------------------------------
+# What is read, kept or claimed; each metric declares its own in the registry ----------------------
 
-FPR = _condition("fpr", "False-positive rate at which the TPR is read")
-PRIOR = _condition(
-    "prior",
-    "Share of members among the candidates, for precision and success",
-    default="0.1; for success 0.5",
+MIN_TPR, DELTA, EPSILON, PRECISION, BELIEF_LEVEL, BELIEF_PRIOR = map(
+    OPTIONS.__getitem__,
+    ("min_tpr", "delta", "epsilon", "precision", "belief_level", "belief_prior"),
 )
-MIN_TPR = _condition("min_tpr", "Smallest TPR at which an attacker counts")
-BELIEF_PRIOR = _share("belief_prior", "Belief in membership before the attack")
-EXCEEDED = _share("exceeded", "Probability with which the belief may be exceeded")
-BELIEF_LEVEL = _share("belief_level", "Level of belief; the probability of exceeding it is read")
-DELTA = _share("delta", "δ at which ε is read")
-EPSILON_LEVEL = Option("epsilon_level", "ε at which δ is read")
-MAX_PRIOR = _share("max_prior", "Probability of a secret attribute's likeliest value")
-GUESS = _share("guess", "Probability that a guess without the model reconstructs a record")
-MIN_TNR = _share("min_tnr", 'Smallest share called "not a member" of the outsiders')
-LOSS_BOUND = Option("loss_bound", "Largest value of the loss")
 DENIABILITY = _share("deniability", "Smallest probability that none of the named records was used")
 OUTPUT_PROBABILITY = _share(
     "output_probability", "Smallest probability of an observation that counts"
 )
 
-# What is kept or claimed --------------------------------------------------------------------------
-
 RHO = Option("rho", "ρ of a zero-concentrated DP guarantee")
 MU = Option("mu", "μ of a Gaussian DP guarantee")
-ADVANTAGE = _share("advantage", "Largest acceptable membership advantage")
-BAYES_SECURITY = _share("bayes_security", "Least acceptable Bayes security")
-TPR = _share("tpr", "Largest acceptable TPR, at --fpr")
-PRECISION = _share("precision", "Largest acceptable precision of attackers that reach --min-tpr")
-SUCCESS = _share("success", "Largest acceptable success, at --prior")
-BELIEF = _claim(
-    "belief",
-    "Largest acceptable belief from --belief-prior, but for a probability of --exceeded",
-    SHARE,
-)
-EPSILON = _claim("epsilon", "ε of the guarantee, at --delta")
-SECRET_SUCCESS = _share(
-    "secret_success", "Largest acceptable success at guessing a secret, at --max-prior"
-)
-RECONSTRUCTION_SUCCESS = _share(
-    "reconstruction_success", "Largest acceptable success of a reconstruction, at --guess"
-)
 ROUND_TO = Option(
     "round_to", "Unit of a chosen training length", TEXT, "steps", ("steps", "epochs")
 )
@@ -240,6 +208,6 @@ BACKENDS = (BACKEND, WORKERS, ADDRESS, TIME_LIMIT)
 CHART_FORMAT = FORMAT.here("svg", choices=("svg", "png", "json"), note="For --charts.")
 
 DECLARED: Mapping[str, Option] = {
-    each.name: each for each in [*globals().values()] if isinstance(each, Option)
+    **{each.name: each for each in [*globals().values()] if isinstance(each, Option)},
+    **OPTIONS,
 }
-"""Every option by its name."""

@@ -6,11 +6,10 @@ A field of a `Checked` dataclass says both with `field(metadata=checked(...))` o
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 from dprime import validate
@@ -60,26 +59,6 @@ class Checked:
 
     def check_together(self) -> None:
         """Refuse parameters that do not fit each other; each alone is checked before."""
-
-
-def leading(other: str) -> Callable[[type[Any]], type[Any]]:
-    """Lead whoever gives a constructor the names of another one to a call of that."""
-
-    def lead(cls: type[Any]) -> type[Any]:
-        made = cls.__init__
-
-        @wraps(made)
-        def init(self: Any, *values: Any, **given: Any) -> None:
-            for name in re.findall(r"(\w+)=", other):
-                if name in given:
-                    wanted = f"left out of {cls.__name__}(...)"
-                    raise validate.invalid_value(name, given[name], wanted, f"write {other}")
-            made(self, *values, **given)
-
-        cls.__init__ = init
-        return cls
-
-    return lead
 
 
 def either(name: str, value: object) -> bool:

@@ -1,7 +1,7 @@
 """The registry of metrics: every number that is read off a curve, declared once.
 
-Tables, JSON, sentences and charts are made from the entries. The conditions are options, too, and
-`choose` can target a metric that has an example.
+Tables, JSON, sentences, charts and options are made from the entries: the conditions are options,
+and so is each metric with a `limit`, which `choose` can target. Loads no NumPy.
 """
 
 from __future__ import annotations
@@ -9,21 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
 
 from dprime import validate
-from dprime.curve import INDEX_FLOOR, Kind, TradeOffMetrics
+from dprime.option import NUMBER, SHARE, Option
 from dprime.text import percent_up
 
-MEANINGLESS_EPSILON, MEANINGLESS_DELTA = 20.0, 0.5  # above, a guarantee is meaningless
+Kind = Literal["certified", "estimate", "lower bound"]
 At = Mapping[str, float]  # the values of a metric's conditions
 
-
-@dataclass(frozen=True)
-class Guessing:
-    """What guessing reaches, given the conditions, and how a sentence names it."""
-
-    value: Callable[[At], float]
-    words: str
+INDEX_FLOOR = 1e-4  # error rates that d' looks at; below, no Gaussian bounds a curve with delta > 0
+MEANINGLESS_EPSILON, MEANINGLESS_DELTA = 20.0, 0.5  # above, a guarantee is meaningless
 
 
 @dataclass(frozen=True)
@@ -54,8 +51,9 @@ class Metric:
     conditions: Mapping[str, float | None] = field(default_factory=dict)  # None: must be given
     read: Callable[..., float] | None = None  # where it is not the curve's method of that name
     stated: At = field(default_factory=dict)  # no conditions, but shown beside the value
-    baseline: Guessing | None = None
-    example: float | None = None  # an acceptable value, where `choose` can keep it below one
+    blind: Callable[[At], float] = lambda _: 0.0  # what guessing reaches
+    limit: str = ""  # the help of its option, where `choose` can target it
+    example: float | None = None  # an acceptable value of a target
     share: bool = True  # and not a number without a limit
     rises: bool = True  # with the attacker's success; Bayes security falls
     adjacency: str | None = None  # the only one that answers the question
@@ -105,14 +103,12 @@ def _d_prime(value: float, kind: Kind, _: At) -> str:
     return f"{no_limit} an attacker may hardly ever err."
 
 
-def _epsilon(curve: TradeOffMetrics, delta: float) -> float:
+def _epsilon(curve: Any, delta: float) -> float:
     if delta != 0:
         validate.below_one("delta", delta, example="1e-5")
-        return curve.epsilon(delta)
-    return max(curve.shape.epsilon(0.0), curve.shape.reversed().epsilon(0.0))
+        return float(curve.epsilon(delta))
+    return float(max(curve.shape.epsilon(0.0), curve.shape.reversed().epsilon(0.0)))
 
-
-_BEFORE = "the prior, which an attacker has before looking"
 
 _ENTRIES = (
     Metric(
@@ -120,6 +116,7 @@ _ENTRIES = (
         "Membership advantage",
         'An attacker says "member" {most} {x:points} percentage points more often of members '
         "than of outsiders.",
+        limit="Largest acceptable membership advantage",
         example=0.1,
         observation=Observation(
             "an advantage",
@@ -133,7 +130,8 @@ _ENTRIES = (
         "bayes_security",
         "Bayes security",
         "On a scale from 0 (no protection) to 1 (perfect), this is {most} {x}.",
-        baseline=Guessing(lambda _: 1.0, "what guessing leaves"),
+        blind=lambda _: 1.0,
+        limit="Least acceptable Bayes security",
         example=0.9,
         rises=False,
     ),
@@ -142,7 +140,8 @@ _ENTRIES = (
         "TPR at FPR {fpr}",
         "Wrongly accusing {fpr:%} of outsiders, an attacker finds {most} {x:%} of the members.",
         {"fpr": 0.01},
-        baseline=Guessing(lambda at: at["fpr"], "the fpr, which blind guessing reaches"),
+        blind=lambda at: at["fpr"],
+        limit="Largest acceptable TPR, at --fpr",
         example=0.03,
         observation=Observation(
             "a TPR at FPR {fpr}",
@@ -157,7 +156,8 @@ _ENTRIES = (
         '"member" answers, counted over many trainings, are right (of attackers who find at '
         "least {min_tpr:%} of the members).",
         {"prior": 0.1, "min_tpr": 0.01},
-        baseline=Guessing(lambda at: at["prior"], _BEFORE),
+        blind=lambda at: at["prior"],
+        limit="Largest acceptable precision of attackers that reach --min-tpr",
         example=0.9,
         observation=Observation(
             "a precision at prior {prior} and TPR {min_tpr}",
@@ -172,10 +172,8 @@ _ENTRIES = (
         "Answering member or not, an attacker is right {most} {x:%} of the time; blind "
         "guessing gets {blind:%}.",
         {"prior": 0.5},
-        baseline=Guessing(
-            lambda at: max(at["prior"], 1.0 - at["prior"]),
-            "what always giving the likelier answer reaches",
-        ),
+        blind=lambda at: max(at["prior"], 1.0 - at["prior"]),
+        limit="Largest acceptable success, at --prior",
         example=0.55,
         observation=Observation(
             "a success at prior {prior}",
@@ -189,7 +187,8 @@ _ENTRIES = (
         "Belief, exceeded with probability {exceeded}",
         _belief,
         {"belief_prior": 0.5, "exceeded": 1e-3},
-        baseline=Guessing(lambda at: at["belief_prior"], _BEFORE),
+        blind=lambda at: at["belief_prior"],
+        limit="Largest acceptable belief from --belief-prior, but for a probability of --exceeded",
         example=0.9,
     ),
     Metric(
@@ -204,6 +203,7 @@ _ENTRIES = (
         lambda value, kind, at: _differential_privacy("({x}, {delta})", value, at["delta"], kind),
         {"delta": 1e-5},
         read=_epsilon,
+        limit="ε of the guarantee, at --delta",
         example=3.0,
         share=False,
         observation=Observation(
@@ -243,9 +243,8 @@ _ENTRIES = (
         "Where the likeliest value has {max_prior:%}, an attacker guesses a record's secret "
         "right {most} {x:%} of the time.",
         {"max_prior": None},
-        baseline=Guessing(
-            lambda at: at["max_prior"], "max_prior, which guessing the likeliest value gets"
-        ),
+        blind=lambda at: at["max_prior"],
+        limit="Largest acceptable success at guessing a secret, at --max-prior",
         example=0.2,
         adjacency="replace",  # another value of the secret is another record
     ),
@@ -255,7 +254,8 @@ _ENTRIES = (
         "Where the best guess without the model is close enough to a record in {guess:%} of "
         "the cases, an attack that sees it reconstructs the record {most} {x:%} of the time.",
         {"guess": None},
-        baseline=Guessing(lambda at: at["guess"], "the guess, which needs no model"),
+        blind=lambda at: at["guess"],
+        limit="Largest acceptable success of a reconstruction, at --guess",
         example=0.05,
     ),
     Metric(
@@ -265,7 +265,7 @@ _ENTRIES = (
         "are right (of attackers who say so of at least {min_tnr:%} of the outsiders); saying "
         "it without a look gets {blind:%}.",
         {"prior": 0.5, "min_tnr": 0.01},
-        baseline=Guessing(lambda at: 1.0 - at["prior"], "what is right without a look"),
+        blind=lambda at: 1.0 - at["prior"],
         listed=False,
     ),
     Metric(
@@ -278,7 +278,7 @@ _ENTRIES = (
         "least {min_tpr:%} of the trainings that use it); without an attack it is {prior:%}. A "
         "record that the attack picks after seeing the model is not covered.",
         {"prior": None, "min_tpr": 0.01},
-        read=TradeOffMetrics.precision,
+        read=lambda curve, prior, min_tpr: curve.precision(prior, min_tpr),
         listed=False,
     ),
     Metric(
@@ -297,3 +297,38 @@ _ENTRIES = (
 )
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _ENTRIES}
 """Every metric, in the order in which people ask."""
+
+_share, _audited = partial(Option, kind=SHARE), partial(Option, kind=SHARE, table="conditions")
+
+_CONDITIONS = (
+    _audited("fpr", "False-positive rate at which the TPR is read"),
+    _audited(
+        "prior",
+        "Share of members among the candidates, for precision and success",
+        default="0.1; for success 0.5",
+    ),
+    _audited("min_tpr", "Smallest TPR at which an attacker counts"),
+    _share("belief_prior", "Belief in membership before the attack"),
+    _share("exceeded", "Probability with which the belief may be exceeded"),
+    _share("belief_level", "Level of belief; the probability of exceeding it is read"),
+    _share("delta", "δ at which ε is read"),
+    Option("epsilon_level", "ε at which δ is read"),
+    _share("max_prior", "Probability of a secret attribute's likeliest value"),
+    _share("guess", "Probability that a guess without the model reconstructs a record"),
+    _share("min_tnr", 'Smallest share called "not a member" of the outsiders'),
+    Option("loss_bound", "Largest value of the loss"),
+)
+"""What metrics are read at; audits take those of the table `conditions`."""
+
+_LIMITS = (
+    Option(
+        each.name,
+        each.limit,
+        SHARE if each.share else NUMBER,
+        table="claim" if each.name == "epsilon" else "",
+    )
+    for each in METRICS.values()
+    if each.limit
+)
+OPTIONS: Mapping[str, Option] = {each.name: each for each in (*_CONDITIONS, *_LIMITS)}
+"""Each condition, and each metric with a limit, as an option of that name."""

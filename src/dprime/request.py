@@ -20,7 +20,7 @@ from dprime.metrics import CONDITIONS, TARGETS, MetricValue, Reading, conditions
 from dprime.option import Option, Texts, read
 from dprime.parameters import rate_of_sizes, steps_from_epochs
 from dprime.registry import METRICS
-from dprime.solve import Solution, choose, solve
+from dprime.solve import Solution, solve
 
 MECHANISM = tuple(option.name for option in options.MECHANISM)
 """The parameters of DP-SGD; `choose` finds one of them."""
@@ -29,7 +29,6 @@ GOALS = tuple(options.DECLARED[name] for name in TARGETS)
 """What `choose` can keep, as options."""
 
 TRAINING = (*options.LENGTHS, *options.SIZES, options.SAMPLING)
-"""What describes a training."""
 
 RISK = (
     *TRAINING,
@@ -39,7 +38,7 @@ RISK = (
 """What `dprime risk` and `dprime choose` take alike."""
 
 GUARANTEES: Mapping[str, type[StatedGuarantee]] = {"epsilon": EpsilonDelta, "rho": ZCDP, "mu": GDP}
-"""What `dprime risk` takes in place of a training, where no more is known."""
+"""What `dprime risk` takes instead of a training, if only a guarantee is known."""
 
 STATED = tuple(options.DECLARED[name] for name in GUARANTEES)
 
@@ -50,12 +49,7 @@ OF_CONSEQUENCES = tuple(
 )
 """What `dprime consequences` takes beside a training."""
 
-ADDRESS = (
-    *options.MECHANISM,
-    *options.SIZES,
-    *options.COMPARED,
-    *(each for each in CONDITIONS if each.name not in ("epsilon_level", "max_prior", "guess")),
-)
+ADDRESS = (*options.MECHANISM, *options.SIZES, *options.COMPARED, *CONDITIONS)
 """Everything that an address can give beside a target; a command has more options."""
 
 NAMES = tuple(option.name for option in ADDRESS)
@@ -65,9 +59,6 @@ READ_DELTA = next(each.default for each in CONDITIONS if each.name == "delta")
 
 RISK_ADDRESS = (*ADDRESS, options.EPSILON)
 """Everything that an address can give to ask for a risk: a training, or a guarantee alone."""
-
-ADDRESS_TARGETS = tuple(name for name in TARGETS if {*METRICS[name].conditions} <= {*NAMES})
-"""The targets whose conditions an address can give."""
 
 
 @dataclass(frozen=True)
@@ -85,19 +76,17 @@ class RiskRequest:
 
     def estimates(self) -> list[Estimate]:
         """The closed forms that apply, none of them above the certified curve."""
-        made, adjacency = self.mechanism, self.adjacency
-        sampling = made.sampling if isinstance(made, DPSGD) else type(made).__name__
-        if not isinstance(made, DPSGD) or sampling != "poisson" or self.group_size > 1:
+        sampling = getattr(self.mechanism, "sampling", type(self.mechanism).__name__)
+        if sampling != "poisson" or self.group_size > 1:
             raise validate.InputError.of(
                 "The estimates",
                 "be asked for DP-SGD with Poisson sampling and group_size 1",
                 f"it is {sampling} with group_size {self.group_size}",
                 "leave --estimates out",
             )
-        z, q, steps = made.noise_multiplier, made.sample_rate, made.steps
-        assert z is not None and q is not None and steps is not None  # noqa: PT018
-        found = [estimates.central_limit(z, q, steps, adjacency)]
-        if adjacency == "replace":
+        z, q, steps = (getattr(self.mechanism, name) for name in MECHANISM)
+        found = [estimates.central_limit(z, q, steps, self.adjacency)]
+        if self.adjacency == "replace":
             found.append(estimates.cherubin(z, q, steps))
         certified = self.curve()
         return [estimates.capped(estimate, certified) for estimate in found]
@@ -110,32 +99,30 @@ class RiskRequest:
         given = {"prior", "belief_prior"} & set(wanted)
         return self.mechanism if given else PoolSampled(self.mechanism)
 
+    def _solved(self, mechanism: Mechanism, round_to: str = "steps") -> Solution[Mechanism]:
+        compared = {"adjacency": self.adjacency, "group_size": self.group_size}
+        return solve(mechanism, dict(self.target), round_to=round_to, **compared)  # type: ignore[arg-type]
+
     def chosen(self) -> Mechanism:
-        relation, size = self.adjacency, self.group_size
-        return choose(self.mechanism, adjacency=relation, group_size=size, **dict(self.target))  # type: ignore[arg-type]
+        return self._solved(self.mechanism).mechanism
 
     def solve(self, round_to: str) -> tuple[Solution[Mechanism], tuple[Reading, ...]]:
         """What is chosen, and what is then read; the share of a pool is the prior."""
-        found = solve(
-            self.to_complete(),
-            dict(self.target),
-            adjacency=self.adjacency,
-            group_size=self.group_size,
-            round_to=round_to,
-        )
+        found = self._solved(self.to_complete(), round_to)
         if not isinstance(found.mechanism, PoolSampled):
             return found, self.readings
-        prior = found.mechanism.prior
-        priors = {"prior": prior, "belief_prior": prior}
+        priors = dict.fromkeys(("prior", "belief_prior"), found.mechanism.prior)
         return found, profile(**{**conditions_of(self.readings), **priors})
 
 
-def training_request(texts: Texts) -> DPSGD:
-    """The DP-SGD that the texts describe."""
+def training_request(
+    texts: Texts, free: str = "", otherwise: str = "let dprime choose find it"
+) -> DPSGD:
+    """The DP-SGD that the texts describe, in which nothing but `free` may be missing."""
     mechanism = _described(texts)
     for name in mechanism.free_parameters():
-        remedy = "give it, or let dprime choose find it"
-        raise validate.invalid_input(name, "missing", "given", remedy)
+        if name != free:
+            raise validate.invalid_input(name, "missing", "given", f"give it, or {otherwise}")
     return mechanism
 
 
@@ -156,13 +143,10 @@ def consequences_request(texts: Texts) -> Consequences:
 
 def choose_options(texts: Texts, target: str, value: str, free: str) -> dict[str, str]:
     """The options of `dprime choose` with which it finds a parameter; its own text is not read."""
-    validate.one_of("target", target, ADDRESS_TARGETS)
+    validate.one_of("target", target, TARGETS)
     validate.one_of("free", free, MECHANISM)
     given = {name: texts[name] for name in NAMES if name in texts and name != free}
-    for name in _described(given).free_parameters():
-        if name != free:
-            remedy = "give it, or make it the free one"
-            raise validate.invalid_input(name, "missing", "given", remedy)
+    training_request(given, free, "make it the free one")
     return {target: value, **given}
 
 
@@ -191,8 +175,7 @@ def _stated(texts: Texts) -> StatedGuarantee | None:
     given = read(STATED, texts)
     if not given:
         return None
-    names = {name: given.get(name) for name in GUARANTEES}
-    name = validate.exactly_one(", ".join(GUARANTEES), names, "leave the others out")
+    name = validate.exactly_one(", ".join(GUARANTEES), given, "leave the others out")
     leave_out(texts, TRAINING, f"{name}={texts[name]} is all that is known")
     if name == "epsilon":
         given["delta"] = read([options.DELTA], {"delta": "1e-5", **texts})["delta"]
@@ -203,9 +186,8 @@ def _request(mechanism: Mechanism, texts: Texts, goals: Mapping[str, float]) -> 
     given = read(CONDITIONS, texts)
     if isinstance(mechanism, EpsilonDelta) and mechanism.delta == 0:
         given.pop("delta", None)  # a pure ε is stated; it is read where every ε is
-    own = {  # the targets' own conditions; the others only shape the table
-        name: given[name] for goal in goals for name in METRICS[goal].conditions if name in given
-    }
+    asked = [name for goal in goals for name in METRICS[goal].conditions if name in given]
+    own = {name: given[name] for name in asked}  # the others only shape the table
     size = read([options.GROUP_SIZE], texts).get("group_size", 1)
     return RiskRequest(
         mechanism,
@@ -218,11 +200,10 @@ def _request(mechanism: Mechanism, texts: Texts, goals: Mapping[str, float]) -> 
 
 def _described(texts: Texts) -> DPSGD:
     given: dict[str, Any] = read((*options.MECHANISM, options.SAMPLING), texts)
-    sizes = read(options.SIZES, texts)
-    if sizes:
+    if sizes := read(options.SIZES, texts):
         leave_out(texts, [options.SAMPLE_RATE], "batch_size and dataset_size give it")
         given["sample_rate"] = rate_of_sizes(sizes.get("batch_size"), sizes.get("dataset_size"))
-        # Who compares by adding a record says that the size is a constant, and not that of the data
+        # With add-remove the size is taken for a constant that was not computed from the data.
         given["public_size"] = texts.get("adjacency") != DEFAULT_ADJACENCY
     if "epochs" not in texts:
         return DPSGD(**given)
@@ -231,8 +212,8 @@ def _described(texts: Texts) -> DPSGD:
     if "sample_rate" not in given:
         remedy = "add sample_rate, or batch_size with dataset_size"
         raise validate.invalid_input("sample_rate", "missing", "given with epochs", remedy)
-    epochs = options.EPOCHS.read(texts["epochs"])
-    return DPSGD(**given, steps=steps_from_epochs(epochs, given["sample_rate"]))
+    steps = steps_from_epochs(options.EPOCHS.read(texts["epochs"]), given["sample_rate"])
+    return DPSGD(**given, steps=steps)
 
 
 def _adjacency(texts: Texts, mechanism: Mechanism, goals: Mapping[str, float]) -> str:

@@ -144,12 +144,10 @@ def _free_parameter(mechanism: Mechanism) -> str:
     missing = mechanism.free_parameters()
     if len(missing) == 1:
         return missing[0]
-    which, shown = f"Exactly one parameter of {type(mechanism).__name__}", "none is missing"
-    remedy = "leave out the one that dprime shall find"
-    if missing:
-        which, remedy = f"Exactly one of {', '.join(missing)}", "give the others"
-        shown = f"{len(missing)} of them are missing"
-    raise validate.InputError.of(which, "be left out to be chosen", shown, remedy)
+    which = ", ".join(missing) or f"the parameters of {type(mechanism).__name__}"
+    shown = f"{len(missing)} are missing" if missing else "none is missing"
+    remedy = "leave out the one that is to be found, and give the others"
+    raise validate.InputError.of(f"Exactly one of {which}", "be left out", shown, remedy)
 
 
 @dataclass(frozen=True)
@@ -213,8 +211,8 @@ class _Problem(Generic[AnyMechanism]):
         The search walks, faster and faster, until it has a safe and an unsafe number, and then
         narrows the two: by the line through both, and by halves at every third turn.
         """
-        whole, rises = self.range.whole, self.range.rises
-        safest, riskiest = sorted((self.range.low, self.range.high), reverse=not rises)
+        whole, ends = self.range.whole, (self.range.low, self.range.high)
+        safest, riskiest = ends if self.range.rises else ends[::-1]
         safe: _Candidate | None = None
         unsafe: _Candidate | None = None
         v, stride = self.position(self.first_guess()), 0.02
@@ -225,15 +223,15 @@ class _Problem(Generic[AnyMechanism]):
                 if not whole and now.excess >= -now.tolerance:
                     return now
                 if now.number == riskiest:
-                    raise self.nothing_to_choose(now, self.range_to(now))
+                    raise self.refused(now)
             else:
                 unsafe = now
                 if now.number == safest:
-                    raise self.impossible(now)
+                    raise self.refused(now)
             if safe and unsafe:
                 if self.closed(safe, unsafe):
                     if math.isinf(unsafe.excess) and not whole:
-                        raise self.nothing_to_choose(safe, "that can be certified")
+                        raise self.refused(safe, "that can be certified")
                     return safe
                 v = self.between(safe, unsafe, halve=turn % 3 == 2)
             else:
@@ -242,7 +240,7 @@ class _Problem(Generic[AnyMechanism]):
                 v = now.v - math.copysign(step, now.excess)
                 stride *= 2
         if safe is None:
-            raise self.impossible(replace(now, excess=math.inf))
+            raise self.refused(replace(now, excess=math.inf))
         return safe
 
     def closed(self, safe: _Candidate, unsafe: _Candidate) -> bool:
@@ -282,48 +280,35 @@ class _Problem(Generic[AnyMechanism]):
 
         least = LEAST_NOISE_GUESSED if name == "noise_multiplier" else found.low
         low, high = math.log(least), math.log(found.high)
-        if gap(low) * gap(high) >= 0:
-            guess = found.low if found.rises else found.high
-        else:
+        guess = found.low if found.rises else found.high
+        if gap(low) * gap(high) < 0:
             guess = math.exp(float(scipy.optimize.brentq(gap, low, high, xtol=1e-3)))
         if self.rate is None:
             return guess
         return min(max(math.floor(guess * self.rate), 1), self.range.high)
 
-    @property
-    def units(self) -> str:
-        return "" if not self.range.whole else "steps" if self.rate is None else "epochs"
-
-    def range_to(self, end: _Candidate) -> str:
-        at_low = end.number == self.range.low
-        return f"from {end.number:g} up" if at_low else f"up to {end.number:g}"
-
-    def nothing_to_choose(self, end: _Candidate, which: str) -> validate.InputError:
-        goal, number = self.goals[0], end.number
-        every = f"at every {self.parameter} {which}"
-        nearest = _shown(goal, goal.value_at(end.excess))
-        at_the_end = f"at {number:g} the nearest possible value is {nearest}"
-        if self.units:
-            every = f"for every number of {self.units} that can be certified"
-            at_the_end = f"even {number:,} {self.units} are safe"
-        kept = f"stays {'below' if goal.reading.metric.rises else 'above'} its target {every}"
-        said = f"{goal.reading.name} {kept}, so there is nothing to choose: {at_the_end}."
-        return validate.InputError(said)
-
-    def impossible(self, end: _Candidate) -> validate.InputError:
-        goal, name = self.goals[0], self.parameter
-        where, which = f"{name} {end.number:g}", f" at any {name} {self.range_to(end)}"
-        if self.units:
-            where, which = f"1 {self.units.removesuffix('s')}", ""
-        if math.isinf(end.excess):
-            nearest = f"nothing finite can be certified at {where}"
+    def refused(self, end: _Candidate, where: str = "") -> validate.InputError:
+        """Why nothing is chosen: every number up to an end is safe, or none is."""
+        goal, number, name = self.goals[0], f"{end.number:g}", self.parameter
+        at = f"{name} {number}"
+        if self.range.whole:
+            unit = "step" if self.rate is None else "epoch"
+            number, name = f"{end.number:,}", f"number of {unit}s"
+            at = f"{number} {unit if end.number == 1 else unit + 's'}"
+        low = end.number == self.range.low
+        which = f"{name} {where or (f'from {number} up' if low else f'up to {number}')}"
+        if math.isfinite(end.excess):
+            value = goal.value_at(min(end.excess, 700.0))
+            nearest = f"the nearest possible value is {_shown(goal, value)}, at {at}"
+        else:
+            nearest = f"nothing finite can be certified at {at}"
             if goal.reading.name == "epsilon":
                 nearest += f" for delta {goal.reading.conditions['delta']:g}; give a larger delta"
-        else:
-            value = goal.value_at(min(end.excess, 700.0))
-            nearest = f"the nearest possible value is {_shown(goal, value)}, at {where}"
-        refused = f"The target {_shown(goal, goal.value)} cannot be met{which}"
-        return validate.InputError(f"{refused}: {nearest}.")
+        said = f"The target {_shown(goal, goal.value)} cannot be met at any {which}"
+        if end.excess <= 0:
+            kept = f"stays {'below' if goal.reading.metric.rises else 'above'} its target"
+            said = f"{goal.reading.name} {kept} at every {which}, so there is nothing to choose"
+        return validate.InputError(f"{said}: {nearest}.")
 
 
 def _shown(target: Target, value: float) -> str:

@@ -93,12 +93,6 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "EmptyBatches": (SECRET,),
 }
 """The conditions of mechanisms that are no DP-SGD, by the name in their description."""
-STATEMENTS = {
-    "EpsilonDelta": "A mechanism that is ({epsilon:g}, {delta:g})-differentially private",
-    "ZCDP": "A mechanism that is {rho:g}-zCDP",
-    "GDP": "A mechanism that is {mu:g}-GDP",
-}
-"""Guarantees as people write them; every mechanism may stand behind one."""
 STATED_ONLY = (
     "These limits hold for every mechanism with this guarantee; if you know the mechanism, its own "
     "parameters give numbers that are as sharp or sharper."
@@ -145,29 +139,27 @@ def describe(
     if "sampling_probability" in described:
         inner = describe(described["training"], adjacency, group_size, chosen=chosen)
         return f"{inner}, trained on a share {digits('sampling_probability')} of a pool"
-    if described["name"] == "DPSGD":
+    name = described["name"]
+    if name == "DPSGD":
         steps = f"{described['steps']:,} {'step' if described['steps'] == 1 else 'steps'}"
         what = (
             f"DP-SGD, noise {digits('noise_multiplier')}, rate {digits('sample_rate')}, {steps}, "
             f"{described['sampling']} sampling"
         )
-    elif described["name"] == "EpsilonDelta" and described["steps"] == 1:
+    elif parts := described.get("mechanisms"):
+        what = f"{len(parts)} parts, the first of them {parts[0]['name']}"
+    elif (name, described.get("steps")) == ("EpsilonDelta", 1):
         what = f"ε = {described['epsilon']:g} and δ = {described['delta']:g} alone"
+    elif name == "GDP":
+        what = f"A mechanism that is {described['mu']:g}-GDP"
+    elif name == "ZCDP" and described.get("xi") == 0:
+        what = f"A mechanism that is {described['rho']:g}-zCDP"
     else:
-        what = _named(described)
+        told = [f"{key.replace('_', ' ')} {_briefly(x)}" for key, x in described.items()]
+        what = ", ".join(told).removeprefix("name ")
     records = _records(group_size)
     changed = {"replace": f"{records} replaced", "zero-out": f"{records} zeroed out"}
     return f"{what}; {changed.get(adjacency, f'with or without {records}')}"
-
-
-def _named(described: Mapping[str, Any]) -> str:
-    """A mechanism that is no DP-SGD: a guarantee as people write it, else name and parameters."""
-    if parts := described.get("mechanisms"):
-        return f"{len(parts)} parts, the first of them {parts[0]['name']}"
-    if described["name"] in STATEMENTS:
-        return STATEMENTS[described["name"]].format(**described)
-    name, *others = (f"{key.replace('_', ' ')} {_briefly(x)}" for key, x in described.items())
-    return ", ".join([name.removeprefix("name "), *others])
 
 
 def _briefly(value: object) -> str:
@@ -368,7 +360,7 @@ def aligned(rows: Sequence[Sequence[str]], *left: int) -> list[str]:
 
 
 def told(*names: str) -> Callable[[object], str]:
-    """The `__repr__` of a result of many parts: those that tell it from others."""
+    """A `__repr__` that shows only these attributes."""
 
     def shown(result: object) -> str:
         parts = ", ".join(f"{name}={getattr(result, name)!r}" for name in names)

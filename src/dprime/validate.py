@@ -104,14 +104,7 @@ probability = _number_that("between 0 and 1", lambda x: 0 <= x <= 1, 0.01, "prob
 inner_probability = _number_that(
     "strictly between 0 and 1", lambda x: 0 < x < 1, 0.5, "probability"
 )
-
-
-def below_one(name: str, value: object, *, example: float | str = 0.1) -> float:
-    """A number from 0 up to, but not including, 1."""
-    result = probability(name, value, example=example)
-    if result == 1:
-        raise invalid_value(name, value, "below 1", f"give a number such as {example}")
-    return result
+below_one = _number_that("below 1, and 0 or more", lambda x: 0 <= x < 1, 0.1)
 
 
 def whole(name: str, value: object, *, example: int = 1000, least: int = 1) -> int:

@@ -75,7 +75,7 @@ def _setting_in(found: Mapping[str, Any], name: str) -> Texts:
         setting = _texts_of(Mechanism.from_dict(part))
     elif part.get("noise_multiplier") is not None:
         trained = {**TRAINING, **part}  # what an audit's configuration leaves out
-        setting = _texts_of(DPSGD.of_parameters(**{each: trained[each] for each in MECHANISM}))
+        setting = _texts_of(DPSGD(**{each: trained[each] for each in MECHANISM}))
     elif "epsilon" in part:
         setting = _texts_of(EpsilonDelta(part["epsilon"], part.get("delta", READ_DELTA)))
     if setting and ("adjacency" in found or "name" not in part):

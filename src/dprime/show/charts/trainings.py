@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, final
 
 from dprime import validate
-from dprime.curve import Kind
+from dprime.registry import Kind
 from dprime.show import theme, wording
 from dprime.show.chart import Chart
 from dprime.show.charts.membership import PI
