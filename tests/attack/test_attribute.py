@@ -131,8 +131,8 @@ def test_the_audit_plays_it():
 
 REFUSED = [
     ("adjacency", {"adjacency": "add-remove"}, {}),
-    ("dataset", {"split": IMAGES}, {}),
-    ("training", {"noise_multiplier": 0.0}, {}),
+    ("attribute", {"split": IMAGES}, {}),
+    ("noise_multiplier", {"noise_multiplier": 0.0}, {}),
     ("attribute", {}, {"columns": ("sexes",)}),
     ("attribute", {}, {"columns": (1, "sex")}),
     ("attribute", {}, {"columns": ()}),

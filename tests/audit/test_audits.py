@@ -100,8 +100,8 @@ REFUSED = {
     "claim must be a mechanism": {"claim": TradeOff.gaussian(1.0)},
     "adjacency must be 'replace'": {"claim": GDP(1.0, adjacency="replace")},
     "mu must be given": {"claim": GDP()},
-    "no certified curve": {"target": small(noise_multiplier=0.0)},
-    "claim must be given for a training function": {"target": own(len)},
+    "noise_multiplier must be above 0": {"target": small(noise_multiplier=0.0)},
+    "claim must be a mechanism, but it is missing": {"target": own(len)},
     "claim must be given for local sensitivity": {
         "target": small(sensitivity="local", adjacency="replace", sample_rate=0.3)
     },

@@ -209,7 +209,7 @@ REFUSED_BY_THE_DATA = [
     ({"model": "conv-4", "data": "diabetes"}, "model must be dense or linear for a table"),
     ({"training": {**SHORT, "loss": "squared-error"}}, "the model's output must be of shape"),
     ({"options": {"copies": 0}}, "copies must be at least 1"),
-    ({**OWN, "trainer": "planted:nothing"}, "trainer must be a function in planted"),
+    ({**OWN, "trainer": "planted:nothing"}, "trainer must be a function to import"),
     ({**OWN, "claim": {"noise_multiplier": 1.5, "steps": 20}}, "sample_rate must be given"),
 ]
 

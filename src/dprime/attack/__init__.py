@@ -31,9 +31,8 @@ from dprime.attack.record_attacks import (
 from dprime.attack.trainer import EngineTrainer, FunctionTrainer, Trainer, function_named
 
 _NASR = (ApiAccess, StaticPoisoning, IntermediateModels, AdaptivePoisoning, Gradient)
-_OTHERS = (OpposingDataset, ChosenWeights, OneAttribute, NoiseGrid)
-_KINDS: tuple[type[Adversary], ...] = (DI, *_NASR, MaliciousDataset, *_OTHERS)
-ADVERSARIES = {kind.name: kind for kind in _KINDS}
+_OTHERS = (MaliciousDataset, OpposingDataset, ChosenWeights, OneAttribute, NoiseGrid)
+ADVERSARIES: dict[str, type[Adversary]] = {kind.name: kind for kind in (DI, *_NASR, *_OTHERS)}
 """By name; the six of Nasr et al. in the order of their strength."""
 
 

@@ -50,6 +50,7 @@ class OneAttribute(Adversary):
 
     name = "attribute"
     sees = "updates"
+    weighs_noise = True
     title = "attribute inference"
 
     columns: tuple[Column, ...] = (0,)
@@ -59,24 +60,14 @@ class OneAttribute(Adversary):
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", _sequence(self.columns))
         if self.values is not None:
-            rows = tuple(map(_row, _sequence(self.values)))
-            if len(rows) != 2 or rows[0] == rows[1]:
-                remedy = "give two, such as 0 and 1"
-                raise validate.invalid_input("values", _shown(rows), "two that differ", remedy)
-            object.__setattr__(self, "values", rows)
+            object.__setattr__(self, "values", tuple(map(_row, _sequence(self.values))))
 
     def check(self, target: AttackTarget) -> None:
-        recipe = target.engine(self.name).training
-        if recipe.noise_multiplier == 0:
-            wanted, remedy = "private for attribute", "give a noise_multiplier and a clip_norm"
-            raise validate.invalid_input("training", "without noise", wanted, remedy)
+        super().check(target)
         if target.adjacency != "replace":
             remedy = 'give adjacency="replace"'
             wanted = "replace for attribute, where the record is there with one value or another"
             raise validate.invalid_value("adjacency", target.adjacency, wanted, remedy)
-        if target.dataset.records.ndim != 2:
-            wanted, remedy = "a table for attribute", "give a table"
-            raise validate.invalid_input("dataset", "images", wanted, remedy)
         if (named := self._record(target)) is not None:
             check_record(named, len(target.dataset))
         self._pair(target.dataset)
@@ -106,31 +97,22 @@ class OneAttribute(Adversary):
 
     def _pair(self, dataset: Dataset) -> tuple[tuple[int, ...], tuple[Values, Values]]:
         names, places = dataset.columns, dataset.column(self.columns)
-        if self.values is None:
-            return places, usual_values(dataset.records, places)
-        first, second = (
-            value_numbers(row, places, names) if isinstance(row, str) else row
-            for row in self.values
-        )
-        if first == second or {len(first), len(second)} != {len(places)}:
+        if self.values is not None:
+            rows = [
+                value_numbers(row, places, names) if isinstance(row, str) else row
+                for row in self.values
+            ]
+        elif len(places) > 1:
+            rows = [tuple(row) for row in np.eye(len(places)).tolist()[:2]]
+        else:
+            column = dataset.records[:, places[0]]
+            rows = [(float(column.min()),), (float(column.max()),)]
+        if len(rows) != 2 or rows[0] == rows[1] or {*map(len, rows)} != {len(places)}:
             many = len(places) > 1
             wanted = f"two different settings of {len(places)} column{'s' if many else ''}"
             remedy = "give two categories" if many and names else "give two, such as 0 and 1"
-            raise validate.invalid_input("values", _shown(self.values), wanted, remedy)
-        return places, (first, second)
-
-
-def usual_values(records: NDArray[Any], places: Sequence[int]) -> tuple[Values, Values]:
-    """The least and the largest of one column, or the first two of a one-hot group."""
-    if len(places) > 1:
-        first, second, *_ = np.eye(len(places)).tolist()
-        return tuple(first), tuple(second)
-    column = records[:, places[0]]
-    low, high = float(column.min()), float(column.max())
-    if low == high:
-        remedy = "give values, two that may be"
-        raise validate.invalid_value("values", low, "two, but only one occurs", remedy)
-    return (low,), (high,)
+            raise validate.invalid_input("values", _shown(self.values or rows), wanted, remedy)
+        return places, (rows[0], rows[1])
 
 
 def completed(records: Dataset, places: Sequence[int], values: Sequence[Values]) -> Dataset:

@@ -25,7 +25,6 @@ from torch import Tensor
 from dprime import validate
 from dprime.attack.adversary import Adversary, AttackTarget
 from dprime.attack.game import Attack, Scorer
-from dprime.attack.record_attacks import noisy_worlds
 from dprime.train import EngineContext, Step
 from dprime.train.observers import log_mixture
 
@@ -45,11 +44,13 @@ class NoiseGrid(Adversary):
 
     name = "noise-grid"
     sees = "updates"
+    weighs_noise = True
     title = "grid of the noise"
 
     def craft(self, target: AttackTarget) -> Attack:
+        self.check(target)
         about = "a natural record, and the values that the noise takes"
-        return Attack(noisy_worlds(target, self.name), GridLikelihood, about)
+        return Attack(target.natural_worlds(), GridLikelihood, about)
 
 
 class GridLikelihood(Scorer):

@@ -65,21 +65,14 @@ class DI(Adversary):
 
     name = "di"
     sees = "updates"
+    weighs_noise = True
     title = "differential identifiability"
 
     def craft(self, target: AttackTarget) -> Attack:
+        self.check(target)
         most = "the record that differs most from the others"
         about = most if target.record is None else "the record named"
-        return Attack(noisy_worlds(target, self.name), Likelihood, about)
-
-
-def noisy_worlds(target: AttackTarget, adversary: str) -> TrainingData:
-    """The natural worlds, for an adversary that weighs noisy sums."""
-    if target.engine(adversary).training.noise_multiplier == 0:
-        wanted = f"above 0 for {adversary}, which weighs likelihoods"
-        remedy = "give malicious-dataset for a training without noise"
-        raise validate.invalid_input("noise_multiplier", "0", wanted, remedy)
-    return target.natural_worlds()
+        return Attack(target.natural_worlds(), Likelihood, about)
 
 
 @dataclass(frozen=True)

@@ -181,15 +181,12 @@ def _text(value: object) -> str:
 def function_named(path: str) -> TrainingFunction:
     """The training function that "module:function" stands for."""
     module, _, name = path.partition(":")
-    remedy = "give module:function, with the module where Python finds it"
-    if not module or not name:
-        raise validate.invalid_value("trainer", path, "of the form module:function", remedy)
+    reason = "it is not callable"
     try:
-        found = getattr(importlib.import_module(module), name, None)
+        found: TrainingFunction = getattr(importlib.import_module(module), name)
+        if callable(found):
+            return found
     except Exception as error:  # a module may raise anything while it is imported
         reason = f"{type(error).__name__}: {error}"
-        raise validate.invalid_value("trainer", path, f"importable ({reason})", remedy) from None
-    if not callable(found):
-        raise validate.invalid_value("trainer", path, f"a function in {module}", remedy)
-    function: TrainingFunction = found
-    return function
+    remedy = "give module:function, with the module where Python finds it"
+    raise validate.invalid_value("trainer", path, f"a function to import ({reason})", remedy)

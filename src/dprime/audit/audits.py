@@ -25,7 +25,6 @@ from dprime.attack import (
     AttackTarget,
     EngineTrainer,
     FunctionTrainer,
-    OneAttribute,
     adversary_named,
     function_named,
 )
@@ -85,8 +84,7 @@ def begin(
     `split` is the data, where they are loaded already.
     """
     attacker, target = adversary_of(config), target_of(config, split)
-    if isinstance(attacker, OneAttribute):
-        attacker.check(target)
+    attacker.check(target)
     config.curve  # noqa: B018  refused before there is a file
     described = config.to_dict()
     opened: Callable[..., Run] = Run.open_or_create if go_on else Run.create
@@ -141,12 +139,9 @@ def target_of(config: AuditConfig, split: Split | None = None) -> AttackTarget:
         dataset = dataset.take(range(at_most("max_records", config.max_records, len(dataset))))
     if config.record is not None:
         check_record(config.record, len(dataset))
-    target = AttackTarget(
+    return AttackTarget(
         _trainer(config, dataset), dataset, config.adjacency, split.test, config.record, config.seed
     )
-    if not ADVERSARIES[config.adversary].any_trainer:
-        target.engine(config.adversary)
-    return target
 
 
 def _trainer(config: AuditConfig, dataset: Dataset) -> Trainer:
@@ -264,22 +259,16 @@ def _of_objects(config: AuditConfig, attacker: Adversary, target: AttackTarget) 
 
 def _checked_claim(claim: object, target: AttackTarget) -> Mechanism:
     """What is claimed; for local sensitivity, what the recipe would guarantee for this pair."""
-    if isinstance(claim, Mechanism):
-        Mechanism.from_dict(to_json(claim.to_dict()))  # so that the run can keep it
-        return claim
-    if claim is not None:
-        shown = f"of type {type(claim).__name__}"
+    training = target.trainer.training
+    if claim is None and training is not None:
+        check_local_claim(training.sensitivity, training.sample_rate, target.adjacency)
+        return DPSGD(training.noise_multiplier, training.sample_rate, training.steps)
+    if not isinstance(claim, Mechanism):
+        shown = "missing" if claim is None else f"of type {type(claim).__name__}"
         remedy = "give what was run, such as dprime.DPSGD(…) or dprime.EpsilonDelta(4.0, 1e-5)"
         raise validate.invalid_input("claim", shown, "a mechanism", remedy)
-    training = target.trainer.training
-    if training is None:
-        wanted = "given for a training function of your own"
-        remedy = "give the mechanism that is claimed, such as dprime.DPSGD(…)"
-        raise validate.invalid_input("claim", "missing", wanted, remedy)
-    if training.noise_multiplier == 0:
-        return training.mechanism()  # says that there is none
-    check_local_claim(training.sensitivity, training.sample_rate, target.adjacency)
-    return DPSGD(training.noise_multiplier, training.sample_rate, training.steps)
+    Mechanism.from_dict(to_json(claim.to_dict()))  # so that the run can keep it
+    return claim
 
 
 # Trials -------------------------------------------------------------------------------------------
