@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dprime.audit.separation import finite_scores, separation
+from dprime.audit.separation import separation
 
 scores = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=12)
 
@@ -47,16 +47,9 @@ def test_worlds_apart_leave_the_interval_open_above():
     assert found.high == math.inf
     # ten pairs, all of them right: A >= 0.025^(1/10) with confidence 0.975
     assert found.low == pytest.approx(math.sqrt(2) * norm.ppf(0.025**0.1))
-
-
-def test_worlds_apart_the_wrong_way_round():
-    found = separation(np.arange(10), np.arange(10, 20))
-    assert found.value < 0
-    assert math.isfinite(found.low)
-
-
-def test_scores_without_those_that_are_not_finite():
-    assert finite_scores("scores", [1, np.nan, -np.inf, 2]).tolist() == [1.0, 2.0]
+    other = separation([*range(10), np.nan, -np.inf], np.arange(10, 20))
+    assert other.value < 0
+    assert math.isfinite(other.low)
 
 
 @pytest.mark.parametrize(
