@@ -219,6 +219,7 @@ class CopiedRecord(Adversary):
 
     sees = "updates"
     where: ClassVar[str]  # how the gradient lies to the others', in words
+    alternates: ClassVar[bool] = True
 
     copies: int | None = parameter(None, validate.whole)
 
@@ -227,15 +228,14 @@ class CopiedRecord(Adversary):
         count = self.copies or min(len(dataset), MOST_COPIES)
         made = dataset.take(np.zeros(2 if target.adjacency == "replace" else 1, dtype=int))
         worlds = TrainingData(dataset.take(np.zeros(count, dtype=int)), made)
-        canary = self.canary(made.take([0]), count, engine.model, target.shadow_seed)
+        direction = self.direction(made.take([0]), count, engine.model, target.shadow_seed)
+        canary = DirectedGradient(direction, alternates=self.alternates)
         about = f"{count} copies of one record, and a gradient {self.where}"
         scorer = partial(CanaryProjection, canary)
         return Attack(worlds.at_random_place(target.seed), scorer, about, canary=canary)
 
     @abstractmethod
-    def canary(
-        self, record: Dataset, copies: int, model: nn.Module, seed: int
-    ) -> DirectedGradient: ...
+    def direction(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> Direction: ...
 
 
 @dataclass(frozen=True)
@@ -246,10 +246,10 @@ class MaliciousDataset(CopiedRecord):
     title = "malicious data set"
     where = "at right angles to theirs"
 
-    def canary(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> DirectedGradient:
+    def direction(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> Direction:
         size = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
         along = torch.randn(size, generator=torch.Generator().manual_seed(seed))
-        return DirectedGradient(partial(orthogonal, along / along.norm(), record))
+        return partial(orthogonal, along / along.norm(), record)
 
 
 @dataclass(frozen=True)
@@ -263,6 +263,7 @@ class OpposingDataset(CopiedRecord):
     name = "opposing-dataset"
     title = "opposing data set"
     where = "against theirs"
+    alternates = False
 
-    def canary(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> DirectedGradient:
-        return DirectedGradient(partial(opposing, copies, record), alternates=False)
+    def direction(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> Direction:
+        return partial(opposing, copies, record)

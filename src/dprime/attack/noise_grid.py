@@ -60,32 +60,28 @@ class GridLikelihood(Scorer):
 
     def begin(self, run: EngineContext) -> None:
         sizes = [parameter.stop - parameter.start for parameter in run.network.parameters]
-        self.start(len(run.trials), sizes, run.training.sample_rate, run.device)
-
-    def start(
-        self, trials: int, sizes: Sequence[int], rate: float, device: torch.device | str = "cpu"
-    ) -> None:
-        self._rate = rate
-        self._layouts = [(first.to(device), second.to(device)) for first, second in layouts(sizes)]
+        self._layouts = [(one.to(run.device), two.to(run.device)) for one, two in layouts(sizes)]
+        self._rate = run.training.sample_rate
         # [world, trial, law of the noise]
-        self._logs = np.zeros((2, trials, 1 + len(BLURS) * len(self._layouts)))
+        self._logs = np.zeros((2, len(run.trials), 1 + len(BLURS) * len(self._layouts)))
 
     def see(self, step: Step) -> None:
-        self.add(step.rows, step.noisy_sum, step.common_sum, step.differing, step.sigma)
-
-    def add(
-        self, rows: slice, noisy: Tensor, common: Tensor, gradients: Sequence[Tensor], sigma: Tensor
-    ) -> None:
-        both = worlds_logs(noisy, common, gradients, sigma, self._rate, self._layouts)
-        self._logs[:, rows] += torch.stack(both).cpu().numpy()
+        sums = step.noisy_sum, step.common_sum, step.differing
+        both = worlds_logs(*sums, step.sigma, self._rate, self._layouts)
+        self._logs[:, step.rows] += both.cpu().numpy()
 
     @property
     def scores(self) -> NDArray[np.float64]:  # type: ignore[override]
-        before = np.full(self._logs.shape[2], math.log(DOUBT))
-        before[0] = 0.0
-        inside, outside = np.logaddexp.reduce(self._logs + before, axis=2)
-        ratio: NDArray[np.float64] = inside - outside
-        return ratio
+        return log_odds(self._logs)
+
+
+def log_odds(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The log ratio of the worlds [trial], where each law of the noise has its prior."""
+    before = np.full(logs.shape[2], math.log(DOUBT))
+    before[0] = 0.0
+    inside, outside = np.logaddexp.reduce(logs + before, axis=2)
+    ratio: NDArray[np.float64] = inside - outside
+    return ratio
 
 
 def grid_scores(
@@ -122,12 +118,12 @@ def grid_scores(
     if sum(tensors) != count:
         remedy = "give the number of weights of each tensor"
         raise validate.invalid_value("sizes", tensors, f"numbers that add up to {count}", remedy)
-    scorer = GridLikelihood()
-    scorer.start(trials, tensors, validate.rate("sample_rate", sample_rate))
-    for step in range(steps):
-        gradients_now = [each[:, step] for each in own]
-        scorer.add(slice(None), released[:, step], common[:, step], gradients_now, sigma)
-    return scorer.scores
+    rest = sigma, validate.rate("sample_rate", sample_rate), layouts(tensors)
+    each_step = [
+        worlds_logs(released[:, step], common[:, step], [each[:, step] for each in own], *rest)
+        for step in range(steps)
+    ]
+    return log_odds(torch.stack(each_step).sum(0).numpy())
 
 
 def worlds_logs(
@@ -137,8 +133,8 @@ def worlds_logs(
     sigma: Tensor,
     rate: float,
     pairs: Sequence[Layout],
-) -> tuple[Tensor, Tensor]:
-    """The likelihood of a step in world `in` and in world `out` [trial, law of the noise].
+) -> Tensor:
+    """The likelihood of a step in world `in` and in world `out` [world, trial, law of the noise].
 
     Logarithms; the laws are ordinary noise, and a grid in each layout, more or less blurred. All
     are relative to ordinary noise on the common sum.
@@ -154,7 +150,7 @@ def worlds_logs(
         return torch.logaddexp(logs + math.log(rate), undrawn + math.log1p(-rate))
 
     first, *second = map(drawn, gradients)
-    return first, second[0] if second else undrawn
+    return torch.stack([first, second[0] if second else undrawn])
 
 
 def _law_logs(
