@@ -1,7 +1,8 @@
-"""What an adversary is: it crafts two worlds, watches a training, and gives it a score.
+"""What an adversary is: it crafts two worlds, watches a training, and scores it.
 
-Everything that it learns before the trials, it learns in `craft`, from trainings of its own. So a
-score depends on its own trial alone, and the trials of a world are independent and alike.
+All that it learns before the trials, it learns in `craft`, from its own trainings. So each score
+depends on its own trial alone, and the trials of a world are independent and identically
+distributed.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ class AttackTarget:
 
     Attributes:
         adjacency: whether D′ lacks the record ("add-remove"), has another ("replace"), or keeps its
-            place while it counts for nothing ("zero-out"). None takes what holds for the trainer:
+            place but counts it as nothing ("zero-out"). None takes what holds for the trainer:
             zero-out for the engine, unless its recipe has an `expected_batch_size`; add-remove for
-            a training function, which is really called with one record less.
+            a training function, which is called with one record less.
         pool: other records of the same kind, which may take the place of one in D.
         record: the index of the attacked record, for adversaries that take a natural one; None
             takes the one that differs most from the others.
-        seed: gives the whole audit. Never use it again for a model that is released.
+        seed: of every random number of the audit. Never reuse it for a model that is released.
     """
 
     trainer: Trainer
@@ -85,8 +86,8 @@ class AttackTarget:
     def natural_worlds(self) -> TrainingData:
         """D, and D′ without the most unusual record or with another in its place.
 
-        Where no record is named, it is the one with the largest dataset sensitivity (Bernau et al.
-        2021, definition 6). It stands at a random place.
+        By default it is the one with the largest dataset sensitivity (Bernau et al. 2021,
+        definition 6). It stands at a random place.
         """
         dataset, named = self.dataset, self.record
         pool = self.pool if self.adjacency == "replace" else None

@@ -1,7 +1,7 @@
 """The adversary of attribute inference: knows all but one attribute of one record.
 
 D has the record with one value of the attribute, D′ with another. Against a correct trainer, the
-likelihood of the noisy sums is all there is to know (Cherubin et al. 2024, game 3, against an
+likelihood of the noisy sums is a sufficient statistic (Cherubin et al. 2024, game 3, against an
 attacker who sees the training).
 """
 
@@ -40,12 +40,12 @@ class OneAttribute(Adversary):
     """Tells one value of an attribute from another by the likelihood of every update.
 
     Attributes:
-        columns: of the attribute, by index or name: one, or those of a one-hot group, or what the
-            names of the group begin with: "sex" for sex=Female and sex=Male.
-        values: in D and in D′, numbers or two categories; None takes the least and the largest that
-            occur, for one column, or the first two of a one-hot group.
-        record: whose attribute is attacked; None takes the target's, and without that the one whose
-            gradients differ most in a training by the adversary.
+        columns: of the attribute, by index or name: one column, those of a one-hot group, or the
+            common beginning of their names: "sex" for sex=Female and sex=Male.
+        values: in D and in D′, two numbers or two categories; by default the least and the largest
+            that occur in one column, or the first two of a one-hot group.
+        record: whose attribute is attacked; by default the target's record, else the one whose
+            gradients differ most in a training of the adversary's own.
     """
 
     name = "attribute"

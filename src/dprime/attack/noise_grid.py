@@ -5,10 +5,9 @@ where u = exp(−r²/2). A generator in single precision has 24 bits for u, so u
 number, and a pair of small numbers shows it: an error of 2⁻²⁴ in r² is an error of half a level in
 u. The noise is the noisy sum less the clipped sum of the true world.
 
-Which numbers are a pair is not known. The score is that of a Bayesian who thinks of ordinary noise
-first, and gives every way to pair numbers a small chance; where there is no grid, it is the log
-ratio of `DI`. Notation: R trials, P weights; a layout is a way to pair them, as two rows of
-indexes.
+Which numbers form a pair is unknown. The score is that of a Bayesian whose prior favours ordinary
+noise and gives every way to pair numbers a small chance; without a grid it is the log ratio of
+`DI`. A layout is a way to pair the weights, as two rows of indexes.
 """
 
 from __future__ import annotations
@@ -93,18 +92,18 @@ def grid_scores(
     sample_rate: float = 1.0,
     sizes: Sequence[int] | None = None,
 ) -> NDArray[np.float64]:
-    """Scores of recorded updates [trial]: a higher one means that the record was there.
+    """Scores of recorded updates [trial]: a higher score is evidence that the record was there.
 
-    Give those of trainings with and without the record to `dprime.audit.lower_bound`. Every digit
-    counts: give float32 as the trainer had it. Of an average, give it times the divisor; of the
-    models before and after a step of SGD, their difference times divisor over learning rate. Where
-    the noise or the divisor is not known to seven digits, the grid stays hidden.
+    Pass the scores of trainings with and without the record to `dprime.audit.lower_bound`. Every
+    digit counts: give float32 as the trainer had it. Multiply an average by its divisor, and the
+    difference of the models before and after a step of SGD by the divisor over the learning rate.
+    If the noise or the divisor is not known to seven digits, the grid stays hidden.
 
-    All sums and gradients are [trial, step, parameter], the gradients clipped, of the attacked
-    record and for replaced records of the one in its place, whether drawn or not. `common_sums` are
-    those of the other records in the batch without noise. `noise` is σ on the sum: Opacus'
-    noise_multiplier times max_grad_norm. `sizes` are the numbers of weights of each tensor, in
-    order, where the trainer draws noise for each tensor, as Opacus does.
+    All sums and gradients are [trial, step, parameter]. `gradients` are the clipped gradients of
+    the attacked record, and for replace of the record in its place, whether drawn or not;
+    `common_sums` are the sums of the other records in the batch, without noise. `noise` is σ on the
+    sum: Opacus' noise_multiplier times max_grad_norm. `sizes` are the numbers of weights of each
+    tensor, in order, if the trainer draws noise for each tensor, as Opacus does.
     """
     released = _recorded("noisy_sums", noisy_sums)
     common = _recorded("common_sums", common_sums, released.shape)
@@ -134,9 +133,9 @@ def worlds_logs(
     rate: float,
     pairs: Sequence[Layout],
 ) -> Tensor:
-    """The likelihood of a step in world `in` and in world `out` [world, trial, law of the noise].
+    """The log-likelihood of a step in world `in` and world `out` [world, trial, law of the noise].
 
-    Logarithms; the laws are ordinary noise, and a grid in each layout, more or less blurred. All
+    The laws are ordinary noise, and a grid in each layout, more or less blurred. All likelihoods
     are relative to ordinary noise on the common sum.
     """
     undrawn = _law_logs(noisy, common, torch.zeros_like(common), sigma, pairs)
@@ -217,10 +216,10 @@ def layouts(sizes: Sequence[int]) -> list[Layout]:
 def _pairings(size: int) -> list[NDArray[np.int64]]:
     """The ways to pair the weights of one tensor, each [2, pair].
 
-    Halves (i, h + i), as dprime had until version 0.10, h the half of the size rounded up;
+    Halves (i, h + i), with h half of the size rounded up, as dprime had until version 0.10;
     neighbours (2j, 2j + 1); and eight apart in blocks of sixteen, as PyTorch's `normal_fill` has on
-    a processor. It draws the last sixteen again if some are left over, and fewer than sixteen one
-    by one, in double precision.
+    a CPU. It draws the last sixteen again if some are left over, and fewer than sixteen one by one,
+    in double precision.
     """
     half = np.arange(size // 2)
     apart = (np.arange(0, size - 15, 16)[:, None] + np.arange(8)).ravel()
