@@ -77,11 +77,11 @@ def begin(
     split: Split | None = None,
     go_on: bool = False,
 ) -> AuditRecord:
-    """Begin a run in a new file, and play it to its end; everything is validated before.
+    """Begin a run in a new file and play it to its end; all inputs are validated first.
 
-    With `go_on`, a run of the same configuration that is there already is resumed; one that was
-    begun in Python with the same objects always is, and is known by these names from then on. A
-    `split` is the data, where they are loaded already.
+    With `go_on`, an existing run of the same configuration is resumed. A run that was begun in
+    Python with the same objects is always resumed, and keeps these names from then on. `split` is
+    the data, if already loaded.
     """
     attacker, target = adversary_of(config), target_of(config, split)
     attacker.check(target)
@@ -105,10 +105,10 @@ def resume(
     progress: bool | None = None,
     allow_code: bool = False,
 ) -> AuditRecord:
-    """Go on with a run, and conclude; a finished block is not played again.
+    """Resume a run and conclude it; finished blocks are not played again.
 
-    A model or trainer of the user's own is imported and called where `allow_code` says so: whoever
-    wrote the file chose it.
+    The file names the model or trainer of its author, which is imported and called only with
+    `allow_code`.
     """
     with Run.open_to_go_on(path) as run:
         if not run.config.get("contents"):  # with objects it is refused, whatever they look like
@@ -200,13 +200,13 @@ def audit(
     progress: bool | None = None,
     **options: Any,
 ) -> AuditRecord:
-    """Let an adversary, named or made with its options, try to refute a claim.
+    """Let an adversary, by name or with its options, try to refute a claim.
 
-    Claimed is the certified curve of a mechanism; None takes the engine's own recipe. Where the
-    path is that of a run with the same configuration, the audit goes on with what is left; without
-    one nothing is kept. Backends such as `Processes()` give the same scores. A bar is shown for
-    long work on a terminal, or as `progress` says. Options are trials, block, criterion, method,
-    confidence, delta, belief_level, belief_prior and assume, as `AuditConfig` has them.
+    The claim is the certified curve of a mechanism, by default that of the engine's recipe. If the
+    path has a run of the same configuration, the audit resumes it; without a path nothing is kept.
+    Backends such as `Processes()` give the same scores. A progress bar is shown for long work on a
+    terminal, or as `progress` says. Options are trials, block, criterion, method, confidence,
+    delta, belief_level, belief_prior and assume, as in `AuditConfig`.
 
     >>> from dprime.data import load
     >>> from dprime.attack import EngineTrainer
@@ -258,7 +258,7 @@ def _of_objects(config: AuditConfig, attacker: Adversary, target: AttackTarget) 
 
 
 def _checked_claim(claim: object, target: AttackTarget) -> Mechanism:
-    """What is claimed; for local sensitivity, what the recipe would guarantee for this pair."""
+    """The claim; by default what the recipe guarantees, with local sensitivity for this pair."""
     training = target.trainer.training
     if claim is None and training is not None:
         check_local_claim(training.sensitivity, training.sample_rate, target.adjacency)
@@ -315,7 +315,7 @@ def _crafted(attacker: Adversary, target: AttackTarget) -> Attack:
 def _watcher(
     run: Run, config: AuditConfig, target: AttackTarget, advance: Callable[..., None]
 ) -> Callable[[int, State], None]:
-    """Moves the bar at each block, and shows what the trials so far say; only the end decides."""
+    """Advance the bar at each block, with the bound so far; only the final bound decides."""
     metric = Reading("advantage") if config.criterion == "curve" else config.criterion
     allowed = metric.value(config.curve)
     scores: list[tuple[Floats, Floats]] = []

@@ -112,7 +112,7 @@ def bound_of(
 
 
 def check_seeded(target: AttackTarget, inside: Floats, outside: Floats) -> None:
-    """Refuse a training function whose trainings all end alike: they are one trial, not many."""
+    """Refuse a training function whose trainings all give the same score: they are one trial."""
     if target.trainer.training is not None:
         return
     if all(len(s) > 1 and np.isfinite(s[0]) and (s == s[0]).all() for s in (inside, outside)):

@@ -62,13 +62,12 @@ BLOCKS = {"engine": 200, "own": 10}
 class AuditConfig:
     """An audit, resolved: nothing in it is drawn or solved later.
 
-    `words.WORDS` says what most fields are. The curve of the `claim` is what the attacker must not
-    exceed, by the `criterion`: a reading, or "curve" for all of it at once. `chosen_for` is what
-    the noise was chosen for, such as {"epsilon": 4.0, "delta": 1e-5}. A record that is None is the
-    most unusual one. The training has its noise; it is empty where the training is a Python object
-    or a function of the user's own. In a run of Python objects `contents` has digests of the
-    records, and data, trainer and options are descriptions. Never use the seed again for a model
-    that is released.
+    `words.WORDS` describes most fields. The attacker must not exceed the curve of the `claim`, by
+    the `criterion`: a reading, or "curve" for all of it at once. `chosen_for` is what the noise was
+    chosen for, such as {"epsilon": 4.0, "delta": 1e-5}. A `record` of None is the most unusual one.
+    `training` includes the noise; it is empty if the training is a Python object or a function of
+    the user's own. In a run of Python objects `contents` has digests of the records, and data,
+    trainer and options are descriptions. Never reuse the seed for a model that is released.
 
     >>> config = AuditConfig.from_words(claim={"epsilon": 4.0}, trials=100, seed=1)
     >>> round(config.training["noise_multiplier"], 2), config.claim.steps
@@ -122,15 +121,15 @@ class AuditConfig:
     def from_words(cls, words: Mapping[str, Any] | None = None, /, **more: Any) -> AuditConfig:
         """The audit that options or a TOML file describe.
 
-        They are named as the attributes are, with `metric` and its `conditions` for the criterion.
+        The words are those of the attributes, with `metric` and its `conditions` for the criterion.
         `claim` is {"epsilon": …, "delta": …}; or {"belief": …, "delta": …}, a posterior belief that
         is exceeded with probability δ at most; or the noise_multiplier, sample_rate and steps that
-        are claimed; or a mechanism as `Mechanism.to_dict` gives it. Without it the claim is the
-        training's own. Without a noise_multiplier in the training, the noise is chosen so that the
-        claim is kept: by the tight accountant, or with {"composition": "rdp"} by Rényi composition,
-        as Bernau et al. 2021 do, which takes more. The adjacency is "replace" for attribute; else
-        it is what holds for the training: "add-remove" for a trainer of your own or with an
-        expected_batch_size, "zero-out" without.
+        are claimed; or a mechanism as `Mechanism.to_dict` gives it. The default is the training's
+        own. Without a noise_multiplier in the training, the noise is chosen to keep the claim: by
+        the tight accountant, or with {"composition": "rdp"} by Rényi composition, as in Bernau et
+        al. 2021, which takes more noise. The adjacency is "replace" for attribute; else it is the
+        training's: "add-remove" for a trainer of your own or with an expected_batch_size,
+        "zero-out" without.
 
         >>> AuditConfig.from_words({"adversery": "di"})
         Traceback (most recent call last):

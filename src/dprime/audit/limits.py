@@ -27,10 +27,10 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class JudgedMetric:
-    """A metric with the limit of those who decide and its outcome; None where they gave none.
+    """A metric with the decision makers' limit and its outcome; None if they gave none.
 
-    It is not `measured` where there is no lower bound that counts: of a belief, which no attack
-    bounds from below, and of the deciding number where its method may not decide.
+    It is not `measured` if no lower bound counts: no attack bounds a belief from below, and the
+    method of the deciding number may not be allowed to decide.
     """
 
     numbers: Measured = field(metadata=NOT_KEPT)

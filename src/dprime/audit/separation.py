@@ -29,10 +29,10 @@ class Separation(NamedTuple):
 def separation(in_scores: ArrayLike, out_scores: ArrayLike, confidence: float = 0.95) -> Separation:
     """An adversary's d′ with its interval, from the ranks of its scores.
 
-    d′ = √2 Φ⁻¹(A): exact for Gaussian scores of equal variance, and ranks do not mind long tails.
-    The error is that of DeLong et al. 1988. Where the worlds are apart altogether that error says
-    nothing; then trials are paired, each pair is right with probability A, and the interval is
-    Clopper and Pearson's, open on the far side.
+    d′ = √2 Φ⁻¹(A) is exact for Gaussian scores of equal variance, and ranks are robust to long
+    tails. The error is that of DeLong et al. 1988. It fails if the worlds are fully separated; then
+    trials are paired, each pair is right with probability A, and the interval is Clopper and
+    Pearson's, open on the far side.
 
     >>> rng = np.random.default_rng(1)
     >>> found = separation(rng.normal(1.0, 1.0, 500), rng.normal(0.0, 1.0, 500))

@@ -159,7 +159,7 @@ def words_in(path: str | Path) -> dict[str, Any]:
 def audits_in(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The words of each audit by its name, from those of a file of several.
 
-    What stands above the audits is common to them; in its own table each says what it has instead.
+    Words above the list are common to all audits; each audit's own table overrides them.
     """
     listed = values[SEVERAL]
     tables = isinstance(listed, list) and all(isinstance(each, Mapping) for each in listed)
@@ -181,7 +181,7 @@ def audits_in(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def merged(words: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Words, and others that win over them, in tables name by name; what is no table stays."""
+    """Words, overridden by others, in tables name by name; a value that is no table stays."""
     found = {**words, **over}
     for name, value in over.items():
         if isinstance(value, Mapping) and name in words:
@@ -191,7 +191,7 @@ def merged(words: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def seed_in(path: Path) -> dict[str, int]:
-    """The seed that a run was begun with, for settings that name none; nothing where it is new."""
+    """The seed of an existing run, for settings that name none."""
     if not path.exists():
         return {}
     with Run.open(path, verify=False) as run:
