@@ -13,8 +13,8 @@ from torch import nn
 
 import dprime
 from dprime.attack import AttackTarget, FunctionTrainer
+from dprime.attack.trainer import Game
 from dprime.audit import AuditConfig, audit, begin
-from dprime.audit.game import Game
 from dprime.data import devices
 from dprime.guarantees import GDP, EpsilonDeltaProfile
 from dprime.metrics import Reading

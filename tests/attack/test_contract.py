@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from dprime.attack import ADVERSARIES
-from dprime.audit.game import Game
+from dprime.attack.trainer import Game
 from dprime.train import Compute
 from games import GAMES, IMAGES, TABLE, by_world, engine_setting, played, quick, setting_for
 
@@ -63,7 +63,7 @@ def test_contract(name, adjacency, case):
     assert whole["in_world"].tolist() == [True, False] * 10
     close(played(setting, again, block=7, reverse=True)["score"], scores)
     close(played(setting, first, trials=6, block=6)["score"], scores[:12])
-    game = Game(setting, first, trials=3, block=3, seed=setting.seed)
+    game = Game(setting.trainer, first, trials=3, block=3, seed=setting.seed)
     sent = pickle.loads(pickle.dumps(game)).play(1)
     assert all(np.array_equal(sent[kind], array) for kind, array in game.play(1).items())
 

@@ -12,8 +12,8 @@ from torch import nn
 
 from dprime import DPSGD, GDP, EpsilonDelta, InputError
 from dprime.attack import AttackTarget, FunctionTrainer, MaliciousDataset, StaticPoisoning
+from dprime.attack.trainer import Game
 from dprime.audit import Band, Steinke, audit, lower_bound, record_of
-from dprime.audit.game import Game
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
 from dprime.metrics import Reading

@@ -13,7 +13,6 @@ if find_spec("torch") is None:  # before any of the imports below fails with les
 from dprime import validate
 from dprime.attack.adversary import Adversary, AttackTarget
 from dprime.attack.attribute import OneAttribute
-from dprime.attack.game import Attack, Probes, Scorer
 from dprime.attack.gradient_attacks import (
     AdaptivePoisoning,
     Gradient,
@@ -28,7 +27,15 @@ from dprime.attack.record_attacks import (
     IntermediateModels,
     StaticPoisoning,
 )
-from dprime.attack.trainer import EngineTrainer, FunctionTrainer, Trainer, function_named
+from dprime.attack.trainer import (
+    Attack,
+    EngineTrainer,
+    FunctionTrainer,
+    Probes,
+    Scorer,
+    Trainer,
+    function_named,
+)
 
 _NASR = (ApiAccess, StaticPoisoning, IntermediateModels, AdaptivePoisoning, Gradient)
 _OTHERS = (MaliciousDataset, OpposingDataset, ChosenWeights, OneAttribute, NoiseGrid)

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.attack.game import Attack
-from dprime.attack.trainer import EngineTrainer, Trainer
+from dprime.attack.trainer import Attack, EngineTrainer, Trainer
 from dprime.data.dataset import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.mechanisms import ADJACENCIES, Adjacency

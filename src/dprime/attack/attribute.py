@@ -20,9 +20,9 @@ from torch import Tensor
 
 from dprime import validate
 from dprime.attack.adversary import Adversary, AttackTarget
-from dprime.attack.game import Attack
 from dprime.attack.gradient_attacks import clipped, gradient_at
 from dprime.attack.scorers import Likelihood
+from dprime.attack.trainer import Attack
 from dprime.data.columns import Column, columns_named, value_named, value_numbers
 from dprime.data.dataset import Dataset
 from dprime.train import EngineContext, Observer, Step, TrainingData

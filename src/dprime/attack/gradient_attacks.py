@@ -23,8 +23,8 @@ from torch.nn.functional import normalize
 
 from dprime import validate
 from dprime.attack.adversary import Adversary, AttackTarget, label_options
-from dprime.attack.game import Attack
 from dprime.attack.scorers import CanaryProjection, ExpectedUpdate, RecordProjection
+from dprime.attack.trainer import Attack
 from dprime.data.dataset import Dataset
 from dprime.parameters import parameter
 from dprime.train import CanaryGradient, EngineContext, Observer, Step, StepContext, TrainingData

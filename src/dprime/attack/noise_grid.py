@@ -23,7 +23,7 @@ from torch import Tensor
 
 from dprime import validate
 from dprime.attack.adversary import Adversary, AttackTarget
-from dprime.attack.game import Attack, Scorer
+from dprime.attack.trainer import Attack, Scorer
 from dprime.train import EngineContext, Step
 from dprime.train.observers import log_mixture
 

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from dprime import validate
 from dprime.attack.adversary import Adversary, AttackTarget, label_options, like
-from dprime.attack.game import Attack, Probes
 from dprime.attack.scorers import FinalLoss, Likelihood, RecordProjection
+from dprime.attack.trainer import Attack, Probes
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.parameters import parameter
 from dprime.roc import wins

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.linalg import vecdot
 
-from dprime.attack.game import Arrays, Probes, Scorer
+from dprime.attack.trainer import Arrays, Probes, Scorer
 from dprime.train import (
     SGD,
     CanaryGradient,

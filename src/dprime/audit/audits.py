@@ -28,11 +28,10 @@ from dprime.attack import (
     adversary_named,
     function_named,
 )
-from dprime.attack.trainer import Trainer
+from dprime.attack.trainer import Game, Trainer
 from dprime.audit.claim import check_local_claim
 from dprime.audit.conclude import bound_of, check_seeded, conclude, scores_of
 from dprime.audit.config import BLOCKS, AuditConfig
-from dprime.audit.game import Game
 from dprime.audit.record import AuditRecord, record_of
 from dprime.data import Dataset, Split, load
 from dprime.data.arrays import at_most
@@ -289,7 +288,7 @@ def play(
             run.check_version()
             attack = _crafted(attacker, target)
             run.note("about", attack.about)
-            game = Game(target, attack, config.trials, config.block, target.seed)
+            game = Game(target.trainer, attack, config.trials, config.block, target.seed)
             before = run.state().total_trials
             with bar(attacker.title, 2 * config.trials, progress, before=before) as advance:
                 watcher = _watcher(run, config, target, advance)
