@@ -30,9 +30,9 @@ from dprime.attack import (
 )
 from dprime.attack.trainer import Game, Trainer
 from dprime.audit.claim import check_local_claim
-from dprime.audit.conclude import bound_of, check_seeded, conclude, scores_of
+from dprime.audit.conclude import bound_of, check_seeded, conclude
 from dprime.audit.config import BLOCKS, AuditConfig
-from dprime.audit.record import AuditRecord, record_of
+from dprime.audit.record import AuditRecord, Trials, record_of
 from dprime.data import Dataset, Split, load
 from dprime.data.arrays import at_most
 from dprime.data.devices import device_named
@@ -323,7 +323,7 @@ def _watcher(
     def words() -> str:
         nonlocal read
         if arrays := run.arrays(since=read):
-            scores.append(scores_of(arrays))
+            scores.append(Trials.of(arrays).scores)
         read = run.state().done
         lines, workers = list[str](), run.workers()
         worlds = [np.concatenate(world) for world in zip(*scores, strict=True)]
@@ -335,7 +335,7 @@ def _watcher(
     def on_block(_: int, state: State) -> None:
         nonlocal done
         if done < SEEDED_AFTER <= state.total_trials:
-            check_seeded(target, *scores_of(run.arrays()))
+            check_seeded(target, *Trials.of(run.arrays()).scores)
         advance(state.total_trials - done, words)
         done = state.total_trials
 

@@ -18,14 +18,13 @@ from dprime.audit.estimators import FOR_TRIALS, Estimator
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.identifiability import Identifiability, identify
 from dprime.audit.lower import lower_bound
-from dprime.audit.record import Measured
+from dprime.audit.record import Measured, Trials
 from dprime.audit.verdict import Verdict, judge
 from dprime.audit.words import OF_NOISE
 from dprime.curve import TradeOffMetrics
 from dprime.metrics import Reading, profile, risk_profile
 from dprime.plain import to_json
 from dprime.roc import auc
-from dprime.runs.arrays import Arrays
 from dprime.runs.run import Run
 from dprime.runs.states import incident_summary
 from dprime.shapes import Polygon
@@ -49,7 +48,8 @@ def conclude(
         shown = f"without a finished block, the last one failed with {run.state().last_error}"
         remedy = "mend that and resume the run"
         raise validate.invalid_input("run", shown, "played at least in part", remedy)
-    scores = scores_of(arrays)
+    played = Trials.of(arrays)
+    scores = played.scores
     check_seeded(target, *scores)
     bounds = _bounds(config, *scores)
     verdict = judge(bounds[0], config.curve, config.criterion)
@@ -80,16 +80,10 @@ def conclude(
         "blocks": run.state(),
         "label": label,
         "lower": {b.method: _points(b.curve, at) for b in bounds if b.curve is not None},
-        "identifiability": _identified(arrays, target, config),
+        "identifiability": _identified(played, target, config),
         "events": run.events(),
     }
     run.keep(to_json(result))
-
-
-def scores_of(arrays: Arrays) -> tuple[Floats, Floats]:
-    """The scores of world `in` and of world `out`."""
-    inside = arrays["in_world"].astype(bool)
-    return arrays["score"][inside], arrays["score"][~inside]
 
 
 def bound_of(
@@ -218,23 +212,17 @@ def _points(curve: TradeOffMetrics, also: Sequence[float]) -> dict[str, Floats]:
 
 
 def _identified(
-    arrays: Arrays, target: AttackTarget, config: AuditConfig
+    played: Trials, target: AttackTarget, config: AuditConfig
 ) -> Identifiability | None:
-    if "log_ratio" not in arrays:
-        return None
-    parts = [arrays[name] for name in ("log_ratio", "sigma", "sensitivity")]
-    kept = np.logical_and.reduce([np.isfinite(part).all(1) for part in parts])
-    logs, noise, sensitivities = (part[kept] for part in parts)
-    in_world = arrays["in_world"].astype(bool)[kept]
-    if in_world.all() or not in_world.any():
+    if played.log_ratio is None or played.in_world.all() or not played.in_world.any():
         return None
     sampled = target.engine("di").training.sample_rate < 1
     return identify(
-        logs,
-        in_world,
+        played.log_ratio,
+        played.in_world,
         delta=config.delta,
-        noise=None if sampled else noise,
-        sensitivities=None if sampled else sensitivities,
+        noise=None if sampled else played.sigma,
+        sensitivities=None if sampled else played.sensitivity,
         belief=config.belief_level,
         prior=config.belief_prior,
         confidence=config.confidence,

@@ -98,22 +98,29 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """The scores of both worlds, and what the DI adversary kept at each step [trial, step]."""
+    """The scores of both worlds, and what the DI adversary kept at each step [trial, step].
+
+    The latter, and `in_world`, leave out the trials in which it is not finite.
+    """
 
     in_scores: Floats
     out_scores: Floats
     in_world: NDArray[np.bool_]
     log_ratio: Floats | None = None
+    sigma: Floats | None = None
     sensitivity: Floats | None = None
 
     @staticmethod
     def of(arrays: Arrays) -> Trials:
         inside, scores = arrays["in_world"].astype(bool), arrays["score"]
-        if "log_ratio" not in arrays:
-            return Trials(scores[inside], scores[~inside], inside)
-        logs, sensitivity = arrays["log_ratio"], arrays["sensitivity"]
-        kept = np.isfinite(logs).all(1) & np.isfinite(sensitivity).all(1)
-        return Trials(scores[inside], scores[~inside], inside[kept], logs[kept], sensitivity[kept])
+        steps = [arrays[name] for name in ("log_ratio", "sigma", "sensitivity") if name in arrays]
+        kept = np.logical_and.reduce([np.isfinite(each).all(1) for each in steps])
+        found = (each[kept] for each in (inside, *steps)) if steps else [inside]
+        return Trials(scores[inside], scores[~inside], *found)
+
+    @property
+    def scores(self) -> tuple[Floats, Floats]:
+        return self.in_scores, self.out_scores
 
 
 @dataclass(frozen=True, eq=False)

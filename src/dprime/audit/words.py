@@ -131,20 +131,17 @@ WORDS: Mapping[str, Word] = {word.option.name: word for word in _EVERY}
 OF_NOISE = tuple(option.name for option in options.MECHANISM)
 
 
-def in_tables(given: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
-    """Options as a file has them; of a function of the user's `own`, the noise is the claim's."""
-    found: dict[str, Any] = {}
+def over_file(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file has, overridden by the options that were given, each in its table.
+
+    The noise of a training function of the user's own is that of the claim.
+    """
+    own, tables = "trainer" in given or values.get("trainer"), dict[str, Any]()
     for name, value in given.items():
         claimed = own and name in OF_NOISE and "epsilon" not in given
         table = "claim" if claimed else WORDS[name].option.table
-        (found.setdefault(table, {}) if table else found)[name] = value
-    return found
-
-
-def over_file(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a file has, and over it the options that were given."""
-    own = bool("trainer" in given or values.get("trainer"))
-    return merged(values, in_tables(given, own=own))
+        (tables.setdefault(table, {}) if table else tables)[name] = value
+    return merged(values, tables)
 
 
 def words_in(path: str | Path) -> dict[str, Any]:
