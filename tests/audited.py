@@ -184,6 +184,3 @@ OTHERS = {
 
 SIX = ("stands", "broken", "di", "local", "evil", "objected-above")
 """Not refuted, refuted, with beliefs, not DP, of Python and with hostile names, not counted."""
-
-CONCLUDED = (*NAMED, *[name for name in OTHERS if name not in ("unfinished", "old")])
-"""Every run that has an answer."""

@@ -18,11 +18,10 @@ from dprime.attack import (
     Trainer,
 )
 from dprime.attack import record_attacks as attacks
-from dprime.attack.adversary import label_options
 from dprime.data.dataset import Dataset
 from dprime.train import LikelihoodRatio, LocalSensitivity, NoiseScale
 from dprime.validate import InputError
-from games import IMAGES, TABLE, area, engine_setting, played, quick
+from games import IMAGES, area, engine_setting, played, quick
 from trials import gradient_of, set_flat
 
 both = pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
@@ -169,10 +168,7 @@ def test_labels_of_the_largest_and_the_smallest_loss(loss, labels):
         assert worlds.differing.labels.tolist() == labels
 
 
-def test_other_data():
-    data = TABLE.train.take(range(6))
-    assert label_options(data).tolist() == [data.labels.min(), data.labels.max()]
-    assert label_options(DATA).tolist() == list(range(10))
+def test_a_binary_table():
     binary = Dataset.of(np.eye(4)[[0, 1, 2, 3, 0, 1]], [0, 1, 0, 1, 0, 1])
     found = candidates(setting(data=binary, pool=None), 3, 1)
     assert {each.union.kind for each in found} == {"binary", "table"}

@@ -10,11 +10,9 @@ from torch import nn
 
 from dprime.attack import (
     ApiAccess,
-    Attack,
     AttackTarget,
     EngineTrainer,
     FunctionTrainer,
-    Probes,
     function_named,
 )
 from dprime.attack.trainer import Game
@@ -99,16 +97,6 @@ def test_ones_own_models_are_judged_out_of_training():
         expected = plain_cross_entropy(Seeded(5).logits.expand(6, 10), torch.tensor(DATA.labels))
     np.testing.assert_allclose(found, expected.numpy(), rtol=1e-6)
     assert found.dtype == np.float64
-
-
-def test_every_model_has_a_seed_of_its_own():
-    seeds = []
-    trainer = FunctionTrainer(lambda dataset, seed: seeds.append(seed) or Seeded(seed))
-    for seed in (1, 1, 2):
-        trainer.losses(ALONE, DATA.take([0]), 5, seed)
-    assert seeds[:5] == seeds[5:10]
-    assert len(set(seeds)) == 10
-    assert all(type(seed) is int for seed in seeds)
 
 
 def test_what_is_no_model_is_refused():
@@ -196,17 +184,6 @@ def test_ones_own_function_gets_its_worlds_data_set_and_a_seed_of_its_own(adjace
     assert len(set(seeds)) == 8
     assert [seed for _, seed in given_in(seed=7, block=8)[1]] == seeds
     assert not set(seeds) & {seed for _, seed in given_in(seed=8, block=8)[1]}
-
-
-def test_the_score_is_that_of_the_probes():
-    trainer = FunctionTrainer(lambda dataset, seed: Constant(2.0))
-    worlds = TrainingData.remove(DATA, 0)
-    label_0 = DATA.take([int(np.flatnonzero(DATA.labels == 0)[0])])
-    loss = float(np.log(9 + np.e**2) - 2)
-    for sign in (-1.0, 1.0):
-        attack = Attack(worlds, lambda: None, "by hand", probes=Probes(label_0, sign))
-        found = Game(trainer, attack, 1, 2, seed=0).play(0)
-        np.testing.assert_allclose(found["score"], sign * loss, rtol=1e-5)
 
 
 @pytest.mark.slow
