@@ -10,9 +10,11 @@ from torch import nn
 
 from dprime.attack import (
     ApiAccess,
+    Attack,
     AttackTarget,
     EngineTrainer,
     FunctionTrainer,
+    Probes,
     function_named,
 )
 from dprime.attack.trainer import Game
@@ -184,6 +186,16 @@ def test_ones_own_function_gets_its_worlds_data_set_and_a_seed_of_its_own(adjace
     assert len(set(seeds)) == 8
     assert [seed for _, seed in given_in(seed=7, block=8)[1]] == seeds
     assert not set(seeds) & {seed for _, seed in given_in(seed=8, block=8)[1]}
+
+
+def test_the_score_is_that_of_the_probes():
+    trainer, worlds = FunctionTrainer(lambda *_: Constant(2.0)), TrainingData.remove(DATA, 0)
+    label_0 = DATA.take([int(np.flatnonzero(DATA.labels == 0)[0])])
+    loss = float(np.log(9 + np.e**2) - 2)
+    for sign in (-1.0, 1.0):
+        attack = Attack(worlds, lambda: None, "by hand", probes=Probes(label_0, sign))
+        found = Game(trainer, attack, 1, 2, seed=0).play(0)
+        np.testing.assert_allclose(found["score"], sign * loss, rtol=1e-5)
 
 
 @pytest.mark.slow

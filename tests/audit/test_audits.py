@@ -318,6 +318,11 @@ def test_a_training_function_that_ignores_its_seed_is_refused(tmp_path, monkeypa
 # What is shown ------------------------------------------------------------------------------------
 
 
+def test_local_sensitivity_is_no_dp():
+    found = audit("malicious-dataset", small(sensitivity="local"), trials=20)
+    assert "The training is not DP: " in found.sentence
+
+
 def test_the_numbers_of_bernau_et_al():
     found = audit("di", small(noise_multiplier=1.0), trials=60)
     shown = found.identifiability
