@@ -115,7 +115,7 @@ def test_worlds_apart_leave_the_interval_open_above():
 @pytest.mark.parametrize(
     ("inside", "outside", "said"),
     [
-        ([], [1.0], "in_scores must be a list of scores"),
+        ([], [1.0], "in_scores must be a list of numbers"),
         ([1.0], [[1.0]], "out_scores must be a list of numbers"),
     ],
 )

@@ -56,7 +56,7 @@ def conclude(
     training, delta = target.trainer.training, config.delta
     private = training.mechanism() if training is not None and training.private else None
     proved = certified_epsilon(private, target.adjacency, delta)
-    caveats = [*_not_certified(config, proved), *_wrong_way(*scores)]
+    caveats = list(filter(None, (_not_certified(config, proved), _wrong_way(*scores))))
     label = NOT_DP if training is not None and training.sensitivity == "local" else None
     band = next(bound for bound in bounds if bound.method == "band")
     at = [verdict.metric.conditions["fpr"]] if verdict.metric.name == "tpr" else []
@@ -155,29 +155,29 @@ def _sentence(
     return " ".join([words, *caveats, *told])
 
 
-def _not_certified(config: AuditConfig, proved: float | None) -> list[str]:
+def _not_certified(config: AuditConfig, proved: float | None) -> str | None:
     """The caveat that the accountant certifies a larger ε than is claimed, where it does."""
     claimed = config.curve.epsilon(config.delta) if config.delta else math.inf
     if proved is None or not understates(claimed, proved):
-        return []
-    return [beside_claim(proved, claimed, config.delta)]
+        return None
+    return beside_claim(proved, claimed, config.delta)
 
 
-def _wrong_way(inside: Floats, outside: Floats) -> list[str]:
+def _wrong_way(inside: Floats, outside: Floats) -> str | None:
     """The caveat that members score lower than others, by the Mann-Whitney statistic."""
     first, second = len(inside), len(outside)
     if not first or not second:
-        return []
+        return None
     area = auc(inside, outside)
     error = math.sqrt((first + second + 1) / (12 * first * second))
     if (area - 0.5) / error > WRONG_WAY:
-        return []
-    return [
+        return None
+    return (
         f"The scores point the wrong way round (area under the ROC curve {area:.2g}): the "
         "trainings with the record score lower than those without. The band reads scores in both "
         "directions, the other methods do not. Look for a fault that this adversary does not "
         "expect."
-    ]
+    )
 
 
 def _attacked(target: AttackTarget, attacker: Adversary) -> dict[str, Any]:

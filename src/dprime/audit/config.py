@@ -336,7 +336,7 @@ def _stated(
     target = [name for name in TARGETS if name in claim]
     numbers = {name: claim[name] for name in OF_NOISE if name in claim}
     if "name" not in claim:  # else a mechanism, which checks itself
-        _check_together(claim, [*target, *numbers])
+        _check_together(claim)
     elif given:
         return Mechanism.from_dict(claim)
     if given and "epsilon" in claim:
@@ -358,18 +358,16 @@ def _stated(
     return DPSGD(**numbers)
 
 
-def _check_together(claim: Mapping[str, Any], claimed: list[str]) -> None:
-    """Refuse an ε beside another claim, and what belongs to one without it."""
+def _check_together(claim: Mapping[str, Any]) -> None:
+    """Refuse a claim of two kinds, and a delta or a composition alone."""
     check_names("claim", claim, CLAIMS)
     validate.one_of("composition", claim.get("composition", "tight"), ("tight", "rdp"))
-    if len(claimed) > 1 and claimed[0] in TARGETS:
-        wanted = "an epsilon, a belief, or the numbers of a training"
-        shown = f"{claimed[0]} and {claimed[1]}"
-        raise validate.invalid_input("claim", shown, wanted, "leave one of them out")
-    for name in ("delta", "composition"):
-        if name in claim and not set(TARGETS) & set(claimed):
-            wanted = "an epsilon or a belief with it"
-            raise validate.invalid_input("claim", f"a {name} alone", wanted, "give both")
+    kinds = ({*OF_NOISE}, *({name, "delta", "composition"} for name in TARGETS))
+    alone = claim and claim.keys() <= {"delta", "composition"}
+    if alone or not any(claim.keys() <= kind for kind in kinds):
+        wanted = "an epsilon or a belief, with its delta; or the numbers of a training"
+        shown = " and ".join(claim)
+        raise validate.invalid_input("claim", shown, wanted, "give one of them")
 
 
 def blocks_of(trials: int, block: int) -> int:

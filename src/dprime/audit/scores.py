@@ -138,13 +138,10 @@ def separation(in_scores: ArrayLike, out_scores: ArrayLike, confidence: float = 
 def finite_scores(name: str, scores: ArrayLike) -> Array:
     """The finite ones of a list of scores [trial]."""
     array = np.asarray(scores, dtype=np.float64)
-    if array.ndim != 1:
-        wanted, remedy = "a list of numbers", "give one score a trial"
-        raise validate.invalid_input(name, f"of shape {array.shape}", wanted, remedy)
     kept = array[np.isfinite(array)]
-    if not len(kept):
-        remedy = "give one finite score at least"
-        raise validate.invalid_input(name, "without a finite score", "a list of scores", remedy)
+    if array.ndim != 1 or not len(kept):
+        shown, wanted = f"of shape {array.shape}", "a list of numbers, not all infinite or NaN"
+        raise validate.invalid_input(name, shown, wanted, "give one score a trial")
     return kept
 
 
