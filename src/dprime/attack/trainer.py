@@ -51,7 +51,7 @@ class Scorer(Observer, ABC):
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """A game that is ready to be played: D and D′, a scorer for each run, a sentence about it.
+    """What is played: two worlds D and D′, a scorer for each run, and a sentence about it.
 
     Every trial starts from the initial weights. A canary sets gradients in the record's place.
     Probes make the score of a final model, for adversaries that need nothing else.
@@ -67,10 +67,10 @@ class Attack:
 
 @dataclass(frozen=True, eq=False)
 class Probes:
-    """Records, one or one of each world, whose losses make the score of a model.
+    """One record, or one of each world, whose losses give the score of a model.
 
-    It is the loss of the first less that of the second, with sign −1 where a low loss is evidence
-    for world `in`. A model that has diverged has no loss; its score is settled before the trials.
+    It is the loss of the first less that of the second, with sign −1 if a low loss is evidence for
+    world `in`. A model that has diverged has no loss; its score is fixed before the trials.
     """
 
     records: Dataset
@@ -239,8 +239,8 @@ class Game:
     def play(self, block: int) -> dict[str, NDArray[Any]]:
         """Scores and worlds of a block's trials, even trials in world `in`.
 
-        A model that has diverged has no score. The adversary has settled before the trials what it
-        counts as in both worlds; by default it is least like world `in`.
+        A model that has diverged has no score. The adversary fixes before the trials what it counts
+        as in both worlds; by default it is least like world `in`.
         """
         arrays = self.trainer.play(
             self.attack, trials=2 * self.trials, block=block, size=self.block, seed=self.seed
