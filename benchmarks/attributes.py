@@ -29,9 +29,9 @@ from benchmarks.networks import Loop, dense, loop, tensors
 from benchmarks.timing import Found, in_turns, medians, parts, seconds
 from dprime.attack import AttackTarget, EngineTrainer
 from dprime.attack.attribute import OneAttribute
+from dprime.attack.trainer import Game
 from dprime.attributes.attribute import Attribute
 from dprime.attributes.inference import AttributeInference
-from dprime.audit.game import Game
 from dprime.data import Dataset, load
 from dprime.data.adult import RANGES
 from dprime.monitor.monitor import Monitor
@@ -151,7 +151,7 @@ def attack(recipe: Recipe, trials: int, trainings: int) -> Found:
     trainer = EngineTrainer(dense(10, recipe.width, 1), training)
     setting = AttackTarget(trainer, data, "replace", seed=SEED)
     crafted = OneAttribute(columns=("sex",)).craft(setting)
-    found = Game(setting, crafted, trials, 2 * trials, SEED).play(0)
+    found = Game(setting.trainer, crafted, trials, 2 * trials, SEED).play(0)
     says_in, in_world = found["score"] > 0, found["in_world"]
     inside, outside = says_in[in_world], says_in[~in_world]
     reached = float(inside.mean() - outside.mean())

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from benchmarks.timing import Found, memory_of, parts, say
 from dprime import Reading
+from dprime.attack.trainer import Game
 from dprime.audit import AuditConfig, judge, lower_bound
 from dprime.audit.audits import adversary_of, target_of
-from dprime.audit.game import Game
 from dprime.audit.planner import Criterion
 
 DELTA = 1e-5
@@ -58,7 +58,7 @@ def played(device: str, **words: Any) -> Played:
     config = AuditConfig.from_words(**words, device=device, memory=memory_of(device))
     setting = target_of(config)
     attack = adversary_of(config).craft(setting)
-    arrays = Game(setting, attack, config.trials, 2 * config.trials, config.seed).play(0)
+    arrays = Game(setting.trainer, attack, config.trials, 2 * config.trials, config.seed).play(0)
     inside = arrays["in_world"]
     return config, arrays["score"][inside], arrays["score"][~inside], attack.about
 

@@ -30,8 +30,8 @@ import torch
 
 from benchmarks.timing import Found, dprime, memory_of, parts, say, seconds
 from dprime.attack import AttackTarget, EngineTrainer, adversary_named
+from dprime.attack.trainer import Game
 from dprime.audit.config import blocks_of
-from dprime.audit.game import Game
 from dprime.data import Dataset
 from dprime.runs.backends import Backend, Local, Processes, Ray
 from dprime.runs.run import Run
@@ -71,7 +71,7 @@ def _game(
     recipe = TrainingConfig(steps=steps, learning_rate=0.1, clip_norm=1.0, noise_multiplier=4.0)
     compute = Compute(device, memory_of(device))
     setting = AttackTarget(EngineTrainer(model_named(network, data), recipe, compute), data, seed=8)
-    return Game(setting, adversary_named("di").craft(setting), trials, block, 8)
+    return Game(setting.trainer, adversary_named("di").craft(setting), trials, block, 8)
 
 
 def _per_second(game: Game, least: float = 3.0) -> float:
@@ -179,7 +179,7 @@ def _size(
 ) -> Found:
     block = 2000 if device != "cpu" else 20
     game = _game(network, shape, classes, records, steps, device=device, block=block)
-    trainer = game.target.trainer
+    trainer = game.trainer
     assert isinstance(trainer, EngineTrainer)
     rate = _per_second(game)
     found = {

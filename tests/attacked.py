@@ -43,8 +43,8 @@ class Training:
         found = self.engine.make_private(
             module=net, optimizer=(optimizer or self.optimizer_of)(net.parameters()),
             data_loader=loader or DataLoader(data or records(), batch_size=batch or self.batch),
-            noise_multiplier=noise or self.noise, max_grad_norm=norm, criterion=criterion,
-            grad_sample_mode=mode, **made,
+            noise_multiplier=self.noise if noise is None else noise, max_grad_norm=norm,
+            criterion=criterion, grad_sample_mode=mode, **made,
         )  # fmt: skip
         self.net, self.model, self.optimizer, self.loader = net, found[0], found[1], found[-1]
         self.criterion = found[2] if len(found) == 4 else criterion

@@ -13,8 +13,8 @@ from torch import nn
 
 import dprime
 from dprime.attack import AttackTarget, FunctionTrainer
+from dprime.attack.trainer import Game
 from dprime.audit import AuditConfig, audit, begin
-from dprime.audit.game import Game
 from dprime.data import devices
 from dprime.guarantees import GDP, EpsilonDeltaProfile
 from dprime.metrics import Reading
@@ -184,6 +184,3 @@ OTHERS = {
 
 SIX = ("stands", "broken", "di", "local", "evil", "objected-above")
 """Not refuted, refuted, with beliefs, not DP, of Python and with hostile names, not counted."""
-
-CONCLUDED = (*NAMED, *[name for name in OTHERS if name not in ("unfinished", "old")])
-"""Every run that has an answer."""

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from dprime.attack import ADVERSARIES, AttackTarget, EngineTrainer
+from dprime.attack.trainer import Game
 from dprime.audit.config import blocks_of
-from dprime.audit.game import Game
 from dprime.data import load
 from dprime.train import TrainingConfig
 from dprime.train.models import model_named
@@ -63,7 +63,7 @@ def engine_setting(split=IMAGES, records=12, model="linear", adjacency="add-remo
 
 def played(setting, attack, trials=10, block=None, reverse=False):
     """The arrays of a whole game, in the order of the trials, however the blocks were played."""
-    game = Game(setting, attack, trials, block or 2 * trials, setting.seed)
+    game = Game(setting.trainer, attack, trials, block or 2 * trials, setting.seed)
     numbers = range(blocks_of(game.trials, game.block))
     blocks = {n: game.play(n) for n in (reversed(numbers) if reverse else numbers)}
     parts = [blocks[n] for n in numbers]

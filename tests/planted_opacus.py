@@ -3,28 +3,22 @@
 The accountant records what a right training would have spent: that is the claim.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import torch
 from opacus import PrivacyEngine
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import TensorDataset
 
-"""What Opacus itself warns of in every training."""
+from attacked import Training, sgd
 
 MODES = ("hooks", "ew", "functorch", "ghost")
 
 
-@dataclass
-class Private:
-    """What `make_private` returned, and the loop over it."""
+class Private(Training):
+    """A training that no monitor is attached to yet."""
 
-    engine: Any
-    model: Any
-    optimizer: Any
-    loader: Any
-    criterion: Any
+    attached = False
 
     def parts(self):
         """What a monitor is attached to."""
@@ -40,30 +34,17 @@ class Private:
             for x, y in loader or self.loader:
                 if done == steps:
                     return
-                self.optimizer.zero_grad()
-                self.criterion(self.model(x), y).backward()
-                self.optimizer.step()
+                self.step(x, y)
                 done += 1
 
 
 def made_private(
-    model, dataset, *, noise, batch=32, clip_norm=1.0, rate=0.1, mode="hooks", seed=0, **options
+    model, dataset, *, batch=32, clip_norm=1.0, rate=0.1, mode="hooks", seed=0, **options
 ):
     """A model and its data, made private as users do it."""
     torch.manual_seed(seed)
-    engine, criterion = PrivacyEngine(), nn.CrossEntropyLoss()
-    made = engine.make_private(
-        module=model,
-        optimizer=torch.optim.SGD(model.parameters(), lr=rate),
-        data_loader=DataLoader(dataset, batch_size=batch),
-        noise_multiplier=noise,
-        max_grad_norm=clip_norm,
-        criterion=criterion,
-        grad_sample_mode=mode,
-        **options,
-    )
-    wrapped, optimizer, *loss, loader = made
-    return Private(engine, wrapped, optimizer, loader, loss[0] if loss else criterion)
+    made = {"engine": PrivacyEngine(), "optimizer": partial(sgd, rate=rate), **options}
+    return Private(model, dataset, mode, batch=batch, norm=clip_norm, **made)
 
 
 def toy(size=100, features=20, classes=3, seed=0):

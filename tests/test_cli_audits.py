@@ -151,7 +151,7 @@ def test_interrupted_it_says_how_to_go_on(call, monkeypatch, tmp_path):
     whole = call(FEW, "--run", "whole.run", "--json").json
     for target, kept, told in (
         ("dprime.audit.audits.load", False, "Nothing was kept."),  # before there is a run
-        ("dprime.audit.game.Game.play", True, "Go on with: dprime resume a.run"),
+        ("dprime.attack.trainer.Game.play", True, "Go on with: dprime resume a.run"),
     ):
         with monkeypatch.context() as patched:
             patched.setattr(target, interrupted_at(1, None)[0])

@@ -87,7 +87,7 @@ BEGINNINGS = {
         "--adversary di --columns age": "--columns must be left out for di, but it is ['age']",
         f"--seed {2**256}": "--seed must be a whole number from 0 to 2^256 - 1",
         "--seed-from a.run": "--seed-from must be given without --seed",
-        "--trainer no_such:train --adversary api-access": "--trainer must be importable",
+        "--trainer no_such:train --adversary api-access": "--trainer must be a function to import",
         "no-such.toml": "must be a file, but it is missing",
         "--run .": "--run must be the name of no file yet, but it is '.'",
         "--backend cloud": "--backend must be one of local, processes, ray",

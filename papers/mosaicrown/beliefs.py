@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special, stats
 
 from dprime.audit import identify
-from dprime.audit.separation import separation
+from dprime.audit.scores import separation
 from dprime.mechanisms import Gaussian
 from dprime.show.chart import Chart
 from papers.adversary import BELIEF, CLIP_NORM, STEPS

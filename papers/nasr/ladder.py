@@ -26,7 +26,7 @@ import numpy as np
 from scipy import stats
 
 from dprime.audit import AuditConfig, AuditRecord, audits_in, begin, words_in
-from dprime.audit.separation import separation
+from dprime.audit.scores import separation
 from dprime.data.devices import device_title
 from dprime.show import charts
 from dprime.show.chart import Chart

@@ -11,13 +11,9 @@ import pytest
 import torch
 
 from dprime.attack import ADVERSARIES
-from dprime.audit.game import Game
+from dprime.attack.trainer import Game
 from dprime.train import Compute
-from dprime.validate import InputError
 from games import GAMES, IMAGES, TABLE, by_world, engine_setting, played, quick, setting_for
-
-NATURAL = ("di", "api-access", "adaptive-poisoning", "gradient", "noise-grid")
-"""Of these, replace needs a pool; the others make their own pair."""
 
 CASES = {
     "images": {"split": IMAGES},
@@ -67,7 +63,7 @@ def test_contract(name, adjacency, case):
     assert whole["in_world"].tolist() == [True, False] * 10
     close(played(setting, again, block=7, reverse=True)["score"], scores)
     close(played(setting, first, trials=6, block=6)["score"], scores[:12])
-    game = Game(setting, first, trials=3, block=3, seed=setting.seed)
+    game = Game(setting.trainer, first, trials=3, block=3, seed=setting.seed)
     sent = pickle.loads(pickle.dumps(game)).play(1)
     assert all(np.array_equal(sent[kind], array) for kind, array in game.play(1).items())
 
@@ -86,16 +82,6 @@ def test_another_seed_is_another_game(name):
     settings = [setting_for(name, seed=seed) for seed in (3, 4)]
     scores = [played(each, quick(name).craft(each))["score"] for each in settings]
     assert not np.isclose(*scores).any()
-
-
-@every_adversary
-def test_replace_needs_a_pool_or_makes_its_own_pair(name):
-    setting = setting_for(name, adjacency="replace", pool=None)
-    if name in NATURAL:
-        with pytest.raises(InputError, match="pool must be given for replace, but it is missing"):
-            quick(name).craft(setting)
-    else:
-        assert quick(name).craft(setting).worlds.adjacency == "replace"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")

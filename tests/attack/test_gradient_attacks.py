@@ -5,7 +5,6 @@ for replace (Dong, Roth and Su 2022, section 2.2).
 """
 
 import copy
-from functools import partial
 
 import numpy as np
 import pytest
@@ -17,16 +16,11 @@ from dprime import DPSGD
 from dprime.attack import AttackTarget, EngineTrainer
 from dprime.attack import gradient_attacks as attacks
 from dprime.data.dataset import Dataset
-from dprime.train import Observer, StepContext, TrainingConfig, TrainingData
+from dprime.train import Observer, StepContext, TrainingConfig
 from dprime.train.models import model_named
 from games import IMAGES, TABLE, by_world, engine_setting, played
-from trials import blobs, dense, gradients_of, set_flat
 from trials import gradient_of as one_gradient
-
-DATA = blobs(6, (5,))
-COPIES = DATA.take([2] * 7)
-SIZE, C = 39, 0.6
-RECIPE = {"steps": 4, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 0.5}
+from trials import set_flat
 
 every_adjacency = pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 both_factors = pytest.mark.parametrize(("adjacency", "factor"), [("add-remove", 1), ("replace", 2)])
@@ -52,58 +46,41 @@ class Watching(Observer):
             self.steps.append((*self.canary.made(context), weights, step.differing))
 
 
-def watched(direction, *given, **options):
-    """For each step: the update expected, the weights, what was given, and the others' sum."""
-    canary = attacks.DirectedGradient(partial(direction, *given), alternates=False)
-    trainer = EngineTrainer(dense(5, 4, 3), TrainingConfig(**{**RECIPE, **options}))
-    watching = Watching(canary)
-    worlds = TrainingData(COPIES, DATA.take([2]))
-    trainer.watch(watching, worlds, trainer.training, trials=4, seed=2, canary=canary)
+def watched(setting, attack):
+    trainer, watching = setting.trainer, Watching(attack.canary)
+    game = {"trials": 4, "seed": setting.seed, "canary": attack.canary}
+    trainer.watch(watching, attack.worlds, trainer.training, **game)
     return watching.steps
 
 
-def others(weights):
-    """The gradient of the record of which there are copies, by autograd [trial, parameter]."""
-    x, y = torch.tensor(COPIES.records[:1]), torch.tensor(COPIES.labels[:1])
-    return torch.cat([gradients_of(dense(5, 4, 3), vector, x, y) for vector in weights])
+def autograd(setting, vector, x, y):
+    """The clipped gradient of one record."""
+    model = copy.deepcopy(setting.trainer.model)
+    set_flat(model, vector.clone())
 
+    def loss(outputs, labels):
+        if setting.dataset.classes is None:
+            return mse_loss(outputs[:, 0], labels, reduction="none")
+        return cross_entropy(outputs, labels, reduction="none")
 
-def test_far_longer_before_clipping():
-    along, bare = normalize(torch.ones(1, SIZE))[0], {"clip_norm": None, "noise_multiplier": 0.0}
-    for _, _, differing, _ in watched(attacks.fixed, along, **bare):
-        expected = torch.full((4,), attacks.UNCLIPPED_NORM)
-        torch.testing.assert_close(differing[0].norm(dim=1), expected)
-
-
-def test_a_direction_at_right_angles_has_the_norm_that_is_left_by_clipping():
-    along = normalize(torch.ones(1, SIZE))[0]
-    for expected, _, differing, _ in watched(attacks.orthogonal, along, DATA.take([2])):
-        torch.testing.assert_close(expected.gradients[0].norm(dim=1), torch.full((4,), C))
-        torch.testing.assert_close(differing[0], expected.gradients[0], rtol=1e-4, atol=1e-5)
+    found = one_gradient(model, loss, x, y)
+    return found / found.norm().clamp_min(1.0)
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.5])
 def test_opposing_expects_what_a_correct_trainer_makes_of_the_copies(rate):
-    for expected, weights, _, common in watched(
-        attacks.opposing, 7, DATA.take([2]), sample_rate=rate
-    ):
-        theirs = others(weights)
+    setting = engine_setting(sample_rate=rate)
+    attack = attacks.OpposingDataset(copies=7).craft(setting)
+    x, y = (torch.tensor(each[0]) for each in (setting.dataset.records, setting.dataset.labels))
+    for expected, weights, _, common in watched(setting, attack):
+        theirs = torch.stack([autograd(setting, vector, x, y) for vector in weights])
         torch.testing.assert_close(normalize(expected.gradients[0]), -normalize(theirs))
-        clipped = normalize(theirs) * theirs.norm(dim=1, keepdim=True).clamp(max=C)
-        torch.testing.assert_close(expected.common, 7 * rate * clipped, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(expected.common, 7 * rate * theirs, rtol=1e-4, atol=1e-5)
         if rate == 1:
             torch.testing.assert_close(common, expected.common, rtol=1e-4, atol=1e-5)
 
 
 # Records that are made anew at every step ---------------------------------------------------------
-
-
-def made_in(setting, attack):
-    """At every step: the record with its worst and best label, the weights, what was given."""
-    trainer, watching = setting.trainer, Watching(attack.canary)
-    game = {"trials": 4, "seed": setting.seed, "canary": attack.canary}
-    trainer.watch(watching, attack.worlds, trainer.training, **game)
-    return watching.steps
 
 
 def losses_of(setting, vector, x):
@@ -122,7 +99,7 @@ def test_worst_and_best_label_and_a_larger_loss_within_reach(pgd_steps):
     attack = attacks.AdaptivePoisoning(pgd_steps, size=0.1).craft(setting)
     natural = torch.tensor(attack.worlds.differing.records[:1])
     low, high = setting.dataset.records.min(), setting.dataset.records.max()
-    for x, worst, best, weights, _ in made_in(setting, attack):
+    for x, worst, best, weights, _ in watched(setting, attack):
         assert low <= x.min() <= x.max() <= high
         assert (x - natural).abs().max() <= pgd_steps * 0.1 * (high - low) * (1 + 1e-6)
         for trial, vector in enumerate(weights):
@@ -132,20 +109,6 @@ def test_worst_and_best_label_and_a_larger_loss_within_reach(pgd_steps):
             assert (after[worst[trial]] > before[worst[trial]]) == (pgd_steps > 0)
 
 
-def autograd(setting, vector, x, y):
-    """The clipped gradient of one record."""
-    model = copy.deepcopy(setting.trainer.model)
-    set_flat(model, vector.clone())
-
-    def loss(outputs, labels):
-        if setting.dataset.classes is None:
-            return mse_loss(outputs[:, 0], labels, reduction="none")
-        return cross_entropy(outputs, labels, reduction="none")
-
-    found = one_gradient(model, loss, x, y)
-    return found / found.norm().clamp_min(1.0)
-
-
 @pytest.mark.parametrize(("split", "mirrors"), [(IMAGES, False), (TABLE, True)])
 def test_the_other_record_is_the_one_whose_gradient_is_further_away(split, mirrors):
     setting = engine_setting(split, adjacency="replace")
@@ -153,7 +116,7 @@ def test_the_other_record_is_the_one_whose_gradient_is_further_away(split, mirro
     ends = data.records.min() + data.records.max()
     attack = attacks.AdaptivePoisoning(pgd_steps=1).craft(setting)
     mirrored = []
-    for x, worst, best, weights, differing in made_in(setting, attack):
+    for x, worst, best, weights, differing in watched(setting, attack):
         if data.classes is None:  # a regression has the ends of its range
             labels = {*worst.flatten().tolist(), *best.flatten().tolist()}
             assert labels <= {float(data.labels.min()), float(data.labels.max())}
@@ -188,19 +151,6 @@ def dead_columns(adjacency):
     recipe = TrainingConfig(steps=STEPS, learning_rate=0.5, clip_norm=1.0, noise_multiplier=NOISE)
     trainer = EngineTrainer(model_named("linear", data.take(range(10))), recipe)
     return AttackTarget(trainer, data.take(range(10)), adjacency, pool=data.take([10, 11]), seed=2)
-
-
-@pytest.mark.parametrize("share", [0.01, 0.1, 1.0])
-def test_it_takes_the_share_that_moved_least(share):
-    setting = engine_setting()
-    attack, trainer = attacks.Gradient(share=share).craft(setting), setting.trainer
-    chosen, movement = attack.canary.direction.args[0] != 0, attacks.Movement()
-    alone = TrainingData.alone(attack.worlds.common)
-    trainer.watch(movement, alone, trainer.training, trials=4, seed=setting.shadow_seed)
-    assert int(chosen.sum()) == max(1, round(share * 650))
-    if share < 1:
-        assert movement.squares[chosen].max() <= movement.squares[~chosen].min()
-    assert f"along the {int(chosen.sum()):,} weights" in attack.about
 
 
 @pytest.mark.parametrize(("adjacency", "factor"), [("zero-out", 1), ("replace", 2)])
@@ -245,16 +195,6 @@ def test_copies_of_the_first_record(adversary):
         first = setting.dataset.take([0] * expected)
         assert attack.worlds.common.digest() == first.digest()
         assert attack.about.startswith(f"{expected} copies of one record, and a gradient")
-
-
-def test_the_direction_is_drawn_from_the_seed():
-    targets = [engine_setting(seed=seed) for seed in (1, 1, 2)]
-    first, again, other = (
-        attacks.MaliciousDataset().craft(each).canary.direction.args[0] for each in targets
-    )
-    assert (first == again).all()
-    assert abs(float(first @ other)) < 0.3
-    assert float(first.norm()) == pytest.approx(1.0)
 
 
 def test_frozen_weights_get_no_gradient():

@@ -11,7 +11,6 @@ from torch.nn.functional import cross_entropy
 
 from dprime.attack import (
     DI,
-    ApiAccess,
     AttackTarget,
     ChosenWeights,
     NoiseGrid,
@@ -19,11 +18,10 @@ from dprime.attack import (
     Trainer,
 )
 from dprime.attack import record_attacks as attacks
-from dprime.attack.adversary import label_options
 from dprime.data.dataset import Dataset
 from dprime.train import LikelihoodRatio, LocalSensitivity, NoiseScale
 from dprime.validate import InputError
-from games import IMAGES, TABLE, area, engine_setting, played, quick
+from games import IMAGES, area, engine_setting, played, quick
 from trials import gradient_of, set_flat
 
 both = pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
@@ -47,14 +45,6 @@ def test_the_score_is_the_final_models_loss(name, adjacency):
         losses = losses_of(done.model(trial), probes.records.records, probes.records.labels)
         expected.append(probes.sign * (losses[0] - (losses[1] if len(losses) > 1 else 0.0)))
     np.testing.assert_allclose(played(setting, attack)["score"], expected, rtol=1e-4, atol=1e-5)
-
-
-def test_a_low_loss_of_the_named_record_speaks_for_it():
-    setting = engine_setting(record=4)
-    attack = ApiAccess().craft(setting)
-    assert np.array_equal(attack.worlds.differing.records[0], setting.dataset.records[4])
-    assert attack.probes.records is attack.worlds.differing
-    assert attack.probes.sign == -1
 
 
 @both
@@ -110,12 +100,6 @@ def test_the_others_gradients_almost_vanish_and_a_blank_record_has_the_largest_l
     order = order.argsort(descending=True)
     assert differing.labels.tolist() == order[: len(differing)].tolist()
     assert np.array_equal(common.records, setting.dataset.records)
-
-
-def test_a_regression_has_the_ends_of_its_range():
-    setting = engine_setting(TABLE, adjacency="replace")
-    ends = {setting.dataset.labels.min(), setting.dataset.labels.max()}
-    assert set(BEFORE.craft(setting).worlds.differing.labels) == ends
 
 
 # Records made with shadow models ------------------------------------------------------------------
@@ -184,10 +168,7 @@ def test_labels_of_the_largest_and_the_smallest_loss(loss, labels):
         assert worlds.differing.labels.tolist() == labels
 
 
-def test_other_data():
-    data = TABLE.train.take(range(6))
-    assert label_options(data).tolist() == [data.labels.min(), data.labels.max()]
-    assert label_options(DATA).tolist() == list(range(10))
+def test_a_binary_table():
     binary = Dataset.of(np.eye(4)[[0, 1, 2, 3, 0, 1]], [0, 1, 0, 1, 0, 1])
     found = candidates(setting(data=binary, pool=None), 3, 1)
     assert {each.union.kind for each in found} == {"binary", "table"}

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from dprime.attack import AttackTarget, EngineTrainer, adversary_named
+from dprime.attack.trainer import Game
 from dprime.audit import AuditConfig, begin, record_of, words_in
-from dprime.audit.game import Game
 from dprime.canaries import GradientCanaries
 from dprime.membership import draw
 from dprime.runs.folder import summary_of
@@ -121,7 +121,7 @@ def holders():
         "step": watching.step,
         "setting": setting,
         "attack": attack,
-        "game": Game(setting, attack, 2, 4, SECRET),
+        "game": Game(setting.trainer, attack, 2, 4, SECRET),
         "settings of an audit": AuditConfig.from_words(claim={"epsilon": 4.0}, seed=SECRET),
         "canaries": GradientCanaries(400, seed=SECRET),
         "draw": draw(50, 0.5, seed=SECRET),
@@ -165,7 +165,7 @@ def test_no_other_dataclass_shows_a_field_that_is_a_seed():
     import dprime.membership.shadows
 
     modules = (
-        dprime.attack.adversary, dprime.audit.game, dprime.audit.config, dprime.audit.record,
+        dprime.attack.adversary, dprime.attack.trainer, dprime.audit.config, dprime.audit.record,
         dprime.train.engine, dprime.train.evaluate, dprime.membership.frontiers,
         dprime.membership.inference, dprime.membership.shadows,
     )  # fmt: skip

@@ -1,7 +1,6 @@
 """From the crafted attack to the record: what is concluded, kept, resumed and refused."""
 
 import dataclasses
-import json
 import re
 from contextlib import contextmanager
 
@@ -13,8 +12,8 @@ from torch import nn
 
 from dprime import DPSGD, GDP, EpsilonDelta, InputError
 from dprime.attack import AttackTarget, FunctionTrainer, MaliciousDataset, StaticPoisoning
+from dprime.attack.trainer import Game
 from dprime.audit import Band, Steinke, audit, lower_bound, record_of
-from dprime.audit.game import Game
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
 from dprime.metrics import Reading
@@ -23,7 +22,7 @@ from dprime.text import round_up
 from games import IMAGES, Constant, engine_setting
 
 ADVANTAGE = Reading("advantage")
-WEAK, CLAIM = GDP(0.1), GDP(1.0)
+CLAIM = GDP(1.0)
 
 
 def small(**options):
@@ -32,6 +31,16 @@ def small(**options):
 
 def own(function, **options):
     return AttackTarget(FunctionTrainer(function), IMAGES.train.take(range(4)), **options)
+
+
+def raises(kind, at=None):
+    """A function that raises, whatever it is given or where its first argument is this one."""
+
+    def function(first, *_):
+        if at in (None, first):
+            raise kind("no memory")
+
+    return function
 
 
 def play(patch, change):
@@ -49,19 +58,7 @@ def play(patch, change):
 # The verdict --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-def test_a_correct_training_is_not_refuted_and_a_claim_too_strong_is(adjacency):
-    target, asked = small(adjacency=adjacency), {"trials": 200, "criterion": ADVANTAGE}
-    right = audit("malicious-dataset", target, **asked)
-    assert right.verdict.outcome == "not refuted"
-    assert right.claim.mechanism == DPSGD(2.0, 1.0, 4)
-    assert right.claim.curve.advantage() == DPSGD(2.0, 1.0, 4).curve(adjacency).advantage()
-    strong = audit("malicious-dataset", target, claim=GDP(0.1, adjacency=adjacency), **asked)
-    assert strong.verdict.outcome == "refuted"
-    assert strong.verdict.reached == right.verdict.reached > TradeOff.gaussian(0.1).advantage()
-    np.testing.assert_array_equal(strong.played.in_scores, right.played.in_scores)
-
-
+@pytest.mark.parametrize(("adjacency", "noise"), [("add-remove", 0.7), ("replace", 1.4)])
 @pytest.mark.parametrize(
     "asked",
     [
@@ -71,11 +68,14 @@ def test_a_correct_training_is_not_refuted_and_a_claim_too_strong_is(adjacency):
     ],
     ids=["an estimator", "gaussian", "usual"],
 )
-def test_criteria_and_methods(asked):
-    target = small(noise_multiplier=0.7)
-    for claim, outcome in ((None, "not refuted"), (WEAK, "refuted")):
+def test_a_correct_training_is_not_refuted_and_a_claim_too_strong_is(asked, adjacency, noise):
+    target = small(noise_multiplier=noise, adjacency=adjacency)
+    weak = GDP(0.1, adjacency=adjacency)
+    for claim, outcome in ((None, "not refuted"), (weak, "refuted")):
         found = audit("malicious-dataset", target, claim=claim, trials=200, **asked)
         assert found.verdict.outcome == outcome
+        assert found.claim.mechanism == (claim or DPSGD(noise, 1.0, 4))
+        assert found.claim.curve.advantage() == found.claim.mechanism.curve(adjacency).advantage()
         assert found.verdict.confidence == asked.get("confidence", 0.95)
         methods = [bound.method for bound in found.bounds]
         assert sorted(methods) == ["band", "bayesian", "clopper-pearson", "gaussian"]
@@ -100,8 +100,8 @@ REFUSED = {
     "claim must be a mechanism": {"claim": TradeOff.gaussian(1.0)},
     "adjacency must be 'replace'": {"claim": GDP(1.0, adjacency="replace")},
     "mu must be given": {"claim": GDP()},
-    "no certified curve": {"target": small(noise_multiplier=0.0)},
-    "claim must be given for a training function": {"target": own(len)},
+    "noise_multiplier must be above 0": {"target": small(noise_multiplier=0.0)},
+    "claim must be a mechanism, but it is missing": {"target": own(len)},
     "claim must be given for local sensitivity": {
         "target": small(sensitivity="local", adjacency="replace", sample_rate=0.3)
     },
@@ -119,18 +119,13 @@ def test_what_is_refused_before_any_trial(message, tmp_path):
 # What is kept -------------------------------------------------------------------------------------
 
 
-def stopped(block, found):
-    if block == 2:
-        raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("adversary", ["di", StaticPoisoning(shadows=5, outliers=1)])
 def test_interrupted_and_resumed_gives_the_same(adversary, tmp_path, monkeypatch):
     options = {"trials": 20, "block": 10}
     whole = audit(adversary, small(), **options)
     path = tmp_path / "a.run"
     with monkeypatch.context() as patched:
-        play(patched, stopped)
+        play(patched, raises(KeyboardInterrupt, at=2))
         with pytest.raises(KeyboardInterrupt):
             audit(adversary, small(), path=path, **options)
     with Run.open(path) as run:
@@ -145,17 +140,13 @@ def test_interrupted_and_resumed_gives_the_same(adversary, tmp_path, monkeypatch
         np.testing.assert_array_equal(run.arrays()["score"][:20], first)
 
 
-def killed(*_):
-    raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("concluded", [True, False])
 def test_a_finished_run_is_neither_played_nor_crafted_again(concluded, tmp_path, monkeypatch):
     path, adversary = tmp_path / "a.run", StaticPoisoning(shadows=5, outliers=1)
     first = audit(adversary, small(), trials=10, path=path if concluded else None)
     if not concluded:
         with monkeypatch.context() as patched:
-            patched.setattr("dprime.audit.audits.conclude", killed)
+            patched.setattr("dprime.audit.audits.conclude", raises(KeyboardInterrupt))
             with pytest.raises(KeyboardInterrupt):
                 audit(adversary, small(), trials=10, path=path)
     counted = []
@@ -164,11 +155,6 @@ def test_a_finished_run_is_neither_played_nor_crafted_again(concluded, tmp_path,
     monkeypatch.setattr("dprime.attack.trainer.train", lambda *_, **__: counted.append("trained"))
     assert audit(adversary, small(), trials=10, path=path).to_dict() == first.to_dict()
     assert counted == []
-
-
-def fails_first(block, found):
-    if block == 0:
-        raise RuntimeError("no luck")
 
 
 def test_a_bar_counts_the_trials_and_says_what_they_show_so_far(tmp_path, monkeypatch):
@@ -195,7 +181,7 @@ def test_a_bar_counts_the_trials_and_says_what_they_show_so_far(tmp_path, monkey
     told.clear()
     audit("malicious-dataset", small(), **options)
     assert told == []  # nothing is left to be played
-    play(monkeypatch, fails_first)
+    play(monkeypatch, raises(RuntimeError, at=0))
     audit("malicious-dataset", small(), trials=20, block=20)
     assert ("", 0) in told
 
@@ -210,7 +196,7 @@ def test_another_configuration_on_the_same_path_is_refused(tmp_path):
         "options": {"adversary": MaliciousDataset(copies=2)},
         "seed": {"target": dataclasses.replace(target, seed=4)},
         "trainer": {"target": small(learning_rate=0.3)},
-        "claim": {"claim": WEAK},
+        "claim": {"claim": CLAIM},
         "method": {"method": Band(ratio=2.0)},
         "contents": {"target": dataclasses.replace(target, dataset=swapped)},
     }.items():
@@ -254,22 +240,14 @@ def test_blocks_that_fail_are_told_and_mended_by_the_same_version_only(tmp_path,
     assert mended.sentence.endswith("It rests on 60 trials.")
 
 
-def same_error(dataset, seed):
-    raise RuntimeError("no memory")
-
-
 def test_a_function_that_always_fails_says_why():
     for adversary, trials, message in (
-        (
-            "api-access",
-            30,
-            "blocks all failed with RuntimeError: no memory.*Fix this, then begin again",
-        ),
+        ("api-access", 30, "blocks all failed with RuntimeError: no memory.*then begin again"),
         ("api-access", 3, "played at least in part.*failed with RuntimeError: no memory"),
         (StaticPoisoning(shadows=2), 3, "able to train the adversary's own.*RuntimeError: no mem"),
     ):
         with pytest.raises(InputError, match=message):
-            audit(adversary, own(same_error), claim=CLAIM, trials=trials)
+            audit(adversary, own(raises(RuntimeError)), claim=CLAIM, trials=trials)
 
 
 def exploding(dataset, seed):
@@ -286,14 +264,6 @@ def test_models_that_diverge_in_one_world_give_it_away():
     assert (found.played.in_scores == np.inf).all()
     assert np.isfinite(found.played.out_scores).all()
     assert found.verdict.outcome == "refuted"
-
-
-def test_models_that_diverge_in_both_have_a_score_that_says_nothing():
-    target = small(learning_rate=3e38, model="dense-4", clip_norm=100.0)
-    found = audit("static-poisoning", target, trials=10)
-    assert found.trials["diverged"] == 20
-    assert found.verdict.outcome == "inconclusive"
-    assert "20 of the models had diverged; the world that this counts for was" in found.sentence
 
 
 @pytest.mark.slow
@@ -348,20 +318,9 @@ def test_a_training_function_that_ignores_its_seed_is_refused(tmp_path, monkeypa
 # What is shown ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "recipe"),
-    [("di", {"noise_multiplier": 0.05}), ("malicious-dataset", {"sensitivity": "local"})],
-)
-def test_the_record_in_json(name, recipe):
-    found = audit(name, small(**recipe), trials=40)
-    shown = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert shown["verdict"]["outcome"] == found.verdict.outcome
-    assert shown["trials"] == {"in": 40, "out": 40, "counted": [40, 40], "diverged": 0}
-    assert "seed" not in shown["settings"]
-    assert (shown["identifiability"] is None) == (name != "di")
-    local = "sensitivity" in recipe
-    assert (found.label is not None) == ("The training is not DP: " in found.sentence) == local
-    assert found.caveats == ()
+def test_local_sensitivity_is_no_dp():
+    found = audit("malicious-dataset", small(sensitivity="local"), trials=20)
+    assert "The training is not DP: " in found.sentence
 
 
 def test_the_numbers_of_bernau_et_al():
@@ -419,7 +378,7 @@ def test_scores_that_point_the_wrong_way_round_are_told_and_refute(monkeypatch):
 
 
 def test_a_training_that_the_accountant_does_not_certify_for_the_claim_is_told():
-    found = audit("malicious-dataset", small(), claim=WEAK, trials=20)
+    found = audit("malicious-dataset", small(), claim=GDP(0.1), trials=20)
     (told,) = found.caveats
     proved = DPSGD(2.0, 1.0, 4).curve().epsilon(1e-5)
     assert told.startswith(f"The accountant certifies ε = {round_up(proved)} at δ = 1e-05 for this")

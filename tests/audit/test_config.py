@@ -187,8 +187,8 @@ REFUSED = [
     ({"claim": {}}, "noise_multiplier must be given in the training, but it is missing"),
     ({"claim": {"name": "GDP", "mu": 1.0}}, "noise_multiplier must be given in the training"),
     ({"training": NOISE, "chosen_for": {"epsilon": 0.1, "delta": 1e-5}}, "chosen_for must be what"),
-    ({"claim": {"epsilon": 3.0, "steps": 4}}, "claim must be an epsilon, a belief, or the numbers"),
-    ({"claim": {"delta": 1e-5}}, "an epsilon or a belief with it, but it is a delta alone"),
+    ({"claim": {"epsilon": 3.0, "steps": 4}}, "claim must be an epsilon or a belief, with its"),
+    ({"claim": {"delta": 1e-5}}, "claim must be an epsilon or a belief, .*, but it is delta"),
     ({"claim": {**CLAIM, "composition": "basic"}}, "composition must be one of tight, rdp"),
     ({"claim": {"belief": 0.9}, "training": NOISE}, "belief must be one that the noise is chosen"),
     ({"claim": {**CLAIM, "composition": "rdp"}, "training": {"sample_rate": 0.5}}, "1 for Rényi"),
@@ -209,7 +209,7 @@ REFUSED_BY_THE_DATA = [
     ({"model": "conv-4", "data": "diabetes"}, "model must be dense or linear for a table"),
     ({"training": {**SHORT, "loss": "squared-error"}}, "the model's output must be of shape"),
     ({"options": {"copies": 0}}, "copies must be at least 1"),
-    ({**OWN, "trainer": "planted:nothing"}, "trainer must be a function in planted"),
+    ({**OWN, "trainer": "planted:nothing"}, "trainer must be a function to import"),
     ({**OWN, "claim": {"noise_multiplier": 1.5, "steps": 20}}, "sample_rate must be given"),
 ]
 

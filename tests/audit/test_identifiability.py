@@ -32,17 +32,13 @@ def test_the_advantage_is_the_difference_of_the_rates():
     assert found.standard_error == pytest.approx(math.sqrt((1 / 3) * (2 / 3) / 3))
 
 
-def test_the_last_step_counts():
-    logs, in_world = simulated(500, 1.0)
-    assert di.advantage(logs, in_world) == di.advantage(logs[:, -1], in_world)
-    np.testing.assert_array_equal(di.worlds(logs, in_world), di.worlds(logs[:, -1], in_world))
-
-
 def test_what_is_seen_agrees_with_theory():
     """20,000 simulated trials of 30 steps: within four standard errors of the closed forms."""
     logs, in_world = simulated(20_000, 1.0)
     shown = di.identify(logs, in_world, noise=SIGMA, sensitivities=[1.0] * STEPS, delta=1e-5)
     truth = TradeOff.gaussian(MU)
+    assert shown.advantage == di.advantage(logs[:, -1], in_world)
+    assert {estimate.kind for estimate in shown.epsilons.values()} == {"point estimate"}
     assert abs(shown.advantage.value - truth.advantage()) < 4 * shown.advantage.standard_error
     assert shown.advantage.standard_error == pytest.approx(0.0068, abs=2e-4)
     assert shown.predicted.value == pytest.approx(truth.advantage(), rel=1e-12)
@@ -55,8 +51,8 @@ def test_what_is_seen_agrees_with_theory():
     assert classical.value == pytest.approx(math.sqrt(2 * math.log(1.25e5)) * MU, rel=0.1)
 
 
-@pytest.mark.parametrize("prior", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("belief", [0.6, 0.9, 0.99])
+@pytest.mark.parametrize("prior", [0.1, 0.5, 1e-9, 1 - 1e-9])
+@pytest.mark.parametrize("belief", [0.6, 0.99])
 def test_exceedance_counts_beliefs(belief, prior):
     logs, in_world = simulated(2000, 3.0, seed=3)
     beliefs = 1 / (1 + np.exp(-(logs[:, -1] + math.log(prior / (1 - prior)))))
@@ -69,16 +65,6 @@ def test_exceedance_counts_beliefs(belief, prior):
     assert found.high == pytest.approx(interval.high, abs=1e-12)
 
 
-def test_exceedance_at_the_ends():
-    in_world = np.array([True] * 10 + [False])
-    never = di.exceedance(np.zeros(11), in_world)
-    assert (never.value, never.low) == (0.0, 0.0)
-    assert never.high == pytest.approx(1 - 0.025**0.1)
-    always = di.exceedance(np.full(11, 50.0), in_world)
-    assert (always.value, always.high) == (1.0, 1.0)
-    assert always.low == pytest.approx(0.025**0.1)
-
-
 def of_belief(logs, in_world):
     return di.identify(logs, in_world, delta=1e-5).epsilons["belief"].value
 
@@ -89,10 +75,7 @@ def test_beliefs_that_round_to_one_are_told_apart():
     assert of_belief(logs, in_world) == 60.0
     assert di.exceedance(logs, in_world, belief=1 - 1e-16).value == 1.0
     assert of_belief([np.inf, 0.0], [True, False]) == math.inf
-
-
-def test_only_beliefs_in_the_record_that_was_there_count():
-    assert of_belief([1.0, 9.0, -9.0], [True, False, False]) == 1.0
+    assert of_belief([1.0, 9.0, -9.0], [True, False, False]) == 1.0  # of the true world only
     assert of_belief([-1.0, 9.0], [True, False]) == 0.0
 
 
@@ -144,19 +127,6 @@ def test_the_prediction_holds_where_sensitivities_vary_by_trial():
     first = di.predicted_advantage(SIGMA, seen[:50])
     assert first.value == pytest.approx(np.mean(each))
     assert first.standard_error == pytest.approx(np.std(each, ddof=1) / math.sqrt(50))
-
-
-def test_every_epsilon_is_a_point_estimate():
-    logs, in_world = simulated(200, 1.0)
-    shown = di.identify(logs, in_world, noise=[SIGMA], sensitivities=[1.0] * STEPS, delta=1e-5)
-    assert {estimate.kind for estimate in shown.epsilons.values()} == {"point estimate"}
-    assert set(shown.epsilons) == {
-        "sensitivities",
-        "sensitivities_rdp",
-        "belief",
-        "advantage",
-        "advantage_classical",
-    }
 
 
 BOTH = [True, False]

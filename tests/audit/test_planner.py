@@ -103,11 +103,7 @@ CASES = [  # where the chance is neither small nor nearly certain
     (ADVANTAGE, "clopper-pearson", 2000),
     (ADVANTAGE, "band", 2500),
     (Reading("tpr", {"fpr": 0.1}), "clopper-pearson", 10_000),
-    (Reading("tpr", {"fpr": 0.1}), "band", 10_000),
-    (Reading("precision", {"prior": 0.5, "min_tpr": 0.2}), "clopper-pearson", 8000),
     (Reading("precision", {"prior": 0.5, "min_tpr": 0.2}), "band", 8000),
-    (Reading("epsilon", {"delta": 0.1}), "clopper-pearson", 6000),
-    (Reading("d_prime"), "band", 2500),
 ]
 
 
@@ -166,25 +162,6 @@ def test_lost_trials_count_in_what_would_have_been_noticed(lost, metric):
     assert detectable(EPSILON_4, metric, trials=500, lost=500) is None
 
 
-@pytest.mark.parametrize(
-    ("claim", "trials", "least", "most"),
-    [
-        (EPSILON_1, 1000, 0.15, 0.25),  # no valid bound reaches 85 %, but for a small probability
-        (EPSILON_1, 10_000, 0.8, 0.9),  # the Gaussian one does
-        (EPSILON_4, 1000, 0.8, 0.9),  # and here with 1,000
-    ],
-)
-def test_what_can_be_shown_at_epsilon_1_and_4(claim, trials, least, most):
-    goal = goal_of(claim, Reading("epsilon"))
-    chance = power.chance(goal, "gaussian", trials)
-    assert least < chance < best_possible(trials, claim) < most
-    seen = share_reaching(goal, "gaussian", trials, 400)
-    assert abs(seen - chance) < error_of(chance, 400)
-    if claim is EPSILON_1:
-        least = plan(EPSILON_1, criterion=Reading("epsilon"), method="gaussian").least
-        assert best_possible(least, EPSILON_1) >= 0.8 > best_possible(least - 1, EPSILON_1)
-
-
 def test_the_best_possible_test_has_the_power_that_is_stated():
     """The likelihood ratio of the two truths, drawn: N(μ, 1), N(0, 1) against those moved by h."""
     trials, draws = 60, 200_000
@@ -200,6 +177,8 @@ def test_the_best_possible_test_has_the_power_that_is_stated():
     limit = null[int(0.95 * draws)]
     seen = np.mean(log_ratio(means[0] + mu, means[1]) > limit)
     assert best_possible(trials, EPSILON_4, fraction_of_claim=0.5) == pytest.approx(seen, abs=0.005)
+    least = plan(EPSILON_1, criterion=Reading("epsilon"), method="gaussian").least
+    assert best_possible(least, EPSILON_1) >= 0.8 > best_possible(least - 1, EPSILON_1)
 
 
 @pytest.mark.parametrize("metric", [ADVANTAGE, Reading("epsilon"), Reading("tpr", {"fpr": 0.1})])

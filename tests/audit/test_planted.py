@@ -17,8 +17,8 @@ from dprime.attack import (
     StaticPoisoning,
     adversary_named,
 )
+from dprime.attack.trainer import Game
 from dprime.audit import judge, lower_bound
-from dprime.audit.game import Game
 from dprime.data import load
 from dprime.train import TrainingConfig
 from dprime.train.models import model_named
@@ -42,7 +42,7 @@ def claimed(rate=1.0, steps=STEPS):
 def refuted(setting, adversary, claim, fault=nullcontext, trials=TRIALS):
     attack = adversary.craft(setting)
     with fault():
-        played = Game(setting, attack, trials, 2 * trials, setting.seed).play(0)
+        played = Game(setting.trainer, attack, trials, 2 * trials, setting.seed).play(0)
     inside, outside = played["score"][played["in_world"]], played["score"][~played["in_world"]]
     return judge(lower_bound(inside, outside), claim, "curve").refuted
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dprime
-from dprime.audit.game import Game
+from dprime.attack.trainer import Game
 from dprime.membership import shadows
 from dprime.runs.run import Run
 from specimens.make import COMMANDS, copy_of

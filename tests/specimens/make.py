@@ -13,7 +13,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from dprime import cli
-from dprime.audit.game import Game
+from dprime.attack.trainer import Game
 
 HERE = Path(__file__).parent
 AUDIT = "audit --epsilon 4 --max-records 50 --trials 100 --metric advantage --seed 2"

@@ -13,7 +13,6 @@ if find_spec("torch") is None:  # before any of the imports below fails with les
 from dprime import validate
 from dprime.attack.adversary import Adversary, AttackTarget
 from dprime.attack.attribute import OneAttribute
-from dprime.attack.game import Attack, Probes, Scorer
 from dprime.attack.gradient_attacks import (
     AdaptivePoisoning,
     Gradient,
@@ -28,12 +27,19 @@ from dprime.attack.record_attacks import (
     IntermediateModels,
     StaticPoisoning,
 )
-from dprime.attack.trainer import EngineTrainer, FunctionTrainer, Trainer, function_named
+from dprime.attack.trainer import (
+    Attack,
+    EngineTrainer,
+    FunctionTrainer,
+    Probes,
+    Scorer,
+    Trainer,
+    function_named,
+)
 
 _NASR = (ApiAccess, StaticPoisoning, IntermediateModels, AdaptivePoisoning, Gradient)
-_OTHERS = (OpposingDataset, ChosenWeights, OneAttribute, NoiseGrid)
-_KINDS: tuple[type[Adversary], ...] = (DI, *_NASR, MaliciousDataset, *_OTHERS)
-ADVERSARIES = {kind.name: kind for kind in _KINDS}
+_OTHERS = (MaliciousDataset, OpposingDataset, ChosenWeights, OneAttribute, NoiseGrid)
+ADVERSARIES: dict[str, type[Adversary]] = {kind.name: kind for kind in (DI, *_NASR, *_OTHERS)}
 """By name; the six of Nasr et al. in the order of their strength."""
 
 

@@ -1,7 +1,8 @@
-"""What an adversary is: it crafts two worlds, watches a training, and gives it a score.
+"""What an adversary is: it crafts two worlds, watches a training, and scores it.
 
-Everything that it learns before the trials, it learns in `craft`, from trainings of its own. So a
-score depends on its own trial alone, and the trials of a world are independent and alike.
+All that it learns before the trials, it learns in `craft`, from its own trainings. So each score
+depends on its own trial alone, and the trials of a world are independent and identically
+distributed.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.attack.game import Attack
-from dprime.attack.trainer import EngineTrainer, Trainer
+from dprime.attack.trainer import Attack, EngineTrainer, Trainer
 from dprime.data.dataset import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.mechanisms import ADJACENCIES, Adjacency
@@ -35,13 +35,13 @@ class AttackTarget:
 
     Attributes:
         adjacency: whether D′ lacks the record ("add-remove"), has another ("replace"), or keeps its
-            place while it counts for nothing ("zero-out"). None takes what holds for the trainer:
+            place but counts it as nothing ("zero-out"). None takes what holds for the trainer:
             zero-out for the engine, unless its recipe has an `expected_batch_size`; add-remove for
-            a training function, which is really called with one record less.
+            a training function, which is called with one record less.
         pool: other records of the same kind, which may take the place of one in D.
         record: the index of the attacked record, for adversaries that take a natural one; None
             takes the one that differs most from the others.
-        seed: gives the whole audit. Never use it again for a model that is released.
+        seed: of every random number of the audit. Never reuse it for a model that is released.
     """
 
     trainer: Trainer
@@ -85,28 +85,25 @@ class AttackTarget:
     def natural_worlds(self) -> TrainingData:
         """D, and D′ without the most unusual record or with another in its place.
 
-        Where no record is named, it is the one with the largest dataset sensitivity (Bernau et al.
-        2021, definition 6). It stands at a random place.
+        By default it is the one with the largest dataset sensitivity (Bernau et al. 2021,
+        definition 6). It stands at a random place.
         """
-        dataset, named, pool = self.dataset, self.record, self.pool
-        if named is not None:
-            named = check_record(named, len(dataset))
-        head = self.head if named is None else dataset.take([named])
-        measure = default_measure(dataset.kind)
-        if self.adjacency != "replace":
-            ranking = dataset_sensitivity(head.records, measure=measure, keep=1)
-        elif pool is None:
+        dataset, named = self.dataset, self.record
+        pool = self.pool if self.adjacency == "replace" else None
+        if self.adjacency == "replace" and pool is None:
             remedy = "give records that may take another's place"
             raise validate.invalid_input("pool", "missing", "given for replace", remedy)
-        else:
-            others = pool.records[:LOOKED_AT]
-            ranking = dataset_sensitivity(
-                head.records, others, adjacency="replace", measure=measure, keep=1
-            )
+        head = self.head if named is None else dataset.take([check_record(named, len(dataset))])
+        ranking = dataset_sensitivity(
+            head.records,
+            None if pool is None else pool.records[:LOOKED_AT],
+            adjacency="add-remove" if pool is None else "replace",
+            measure=default_measure(dataset.kind),
+            keep=1,
+        )
         record = int(ranking.records[0]) if named is None else named
-        if pool is None or ranking.partners is None:
-            worlds = TrainingData.remove(dataset, record)
-        else:
+        worlds = TrainingData.remove(dataset, record)
+        if pool is not None and ranking.partners is not None:
             worlds = TrainingData.replace(dataset, record, pool.take(ranking.partners[:1]))
         return worlds.at_random_place(self.seed)
 
@@ -140,6 +137,17 @@ class Adversary(Checked, ABC):
     title: ClassVar[str]
     any_trainer: ClassVar[bool] = False
     """Whether it also attacks a training function, which shows its final model only."""
+    weighs_noise: ClassVar[bool] = False
+    """Whether its score is a likelihood, which a training without noise does not have."""
+
+    def check(self, target: AttackTarget) -> None:
+        """Refuse a target that this adversary cannot attack."""
+        if self.any_trainer:
+            return
+        if target.engine(self.name).training.noise_multiplier == 0 and self.weighs_noise:
+            wanted = f"above 0 for {self.name}, which weighs likelihoods"
+            remedy = "give malicious-dataset for a training without noise"
+            raise validate.invalid_input("noise_multiplier", "0", wanted, remedy)
 
     @abstractmethod
     def craft(self, target: AttackTarget) -> Attack:

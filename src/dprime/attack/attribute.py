@@ -1,7 +1,7 @@
 """The adversary of attribute inference: knows all but one attribute of one record.
 
 D has the record with one value of the attribute, D′ with another. Against a correct trainer, the
-likelihood of the noisy sums is all there is to know (Cherubin et al. 2024, game 3, against an
+likelihood of the noisy sums is a sufficient statistic (Cherubin et al. 2024, game 3, against an
 attacker who sees the training).
 """
 
@@ -20,9 +20,9 @@ from torch import Tensor
 
 from dprime import validate
 from dprime.attack.adversary import Adversary, AttackTarget
-from dprime.attack.game import Attack
 from dprime.attack.gradient_attacks import clipped, gradient_at
 from dprime.attack.scorers import Likelihood
+from dprime.attack.trainer import Attack
 from dprime.data.columns import Column, columns_named, value_named, value_numbers
 from dprime.data.dataset import Dataset
 from dprime.train import EngineContext, Observer, Step, TrainingData
@@ -40,16 +40,17 @@ class OneAttribute(Adversary):
     """Tells one value of an attribute from another by the likelihood of every update.
 
     Attributes:
-        columns: of the attribute, by index or name: one, or those of a one-hot group, or what the
-            names of the group begin with: "sex" for sex=Female and sex=Male.
-        values: in D and in D′, numbers or two categories; None takes the least and the largest that
-            occur, for one column, or the first two of a one-hot group.
-        record: whose attribute is attacked; None takes the target's, and without that the one whose
-            gradients differ most in a training by the adversary.
+        columns: of the attribute, by index or name: one column, those of a one-hot group, or the
+            common beginning of their names: "sex" for sex=Female and sex=Male.
+        values: in D and in D′, two numbers or two categories; by default the least and the largest
+            that occur in one column, or the first two of a one-hot group.
+        record: whose attribute is attacked; by default the target's record, else the one whose
+            gradients differ most in a training of the adversary's own.
     """
 
     name = "attribute"
     sees = "updates"
+    weighs_noise = True
     title = "attribute inference"
 
     columns: tuple[Column, ...] = (0,)
@@ -59,24 +60,14 @@ class OneAttribute(Adversary):
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", _sequence(self.columns))
         if self.values is not None:
-            rows = tuple(map(_row, _sequence(self.values)))
-            if len(rows) != 2 or rows[0] == rows[1]:
-                remedy = "give two, such as 0 and 1"
-                raise validate.invalid_input("values", _shown(rows), "two that differ", remedy)
-            object.__setattr__(self, "values", rows)
+            object.__setattr__(self, "values", tuple(map(_row, _sequence(self.values))))
 
     def check(self, target: AttackTarget) -> None:
-        recipe = target.engine(self.name).training
-        if recipe.noise_multiplier == 0:
-            wanted, remedy = "private for attribute", "give a noise_multiplier and a clip_norm"
-            raise validate.invalid_input("training", "without noise", wanted, remedy)
+        super().check(target)
         if target.adjacency != "replace":
             remedy = 'give adjacency="replace"'
             wanted = "replace for attribute, where the record is there with one value or another"
             raise validate.invalid_value("adjacency", target.adjacency, wanted, remedy)
-        if target.dataset.records.ndim != 2:
-            wanted, remedy = "a table for attribute", "give a table"
-            raise validate.invalid_input("dataset", "images", wanted, remedy)
         if (named := self._record(target)) is not None:
             check_record(named, len(target.dataset))
         self._pair(target.dataset)
@@ -106,31 +97,22 @@ class OneAttribute(Adversary):
 
     def _pair(self, dataset: Dataset) -> tuple[tuple[int, ...], tuple[Values, Values]]:
         names, places = dataset.columns, dataset.column(self.columns)
-        if self.values is None:
-            return places, usual_values(dataset.records, places)
-        first, second = (
-            value_numbers(row, places, names) if isinstance(row, str) else row
-            for row in self.values
-        )
-        if first == second or {len(first), len(second)} != {len(places)}:
+        if self.values is not None:
+            rows = [
+                value_numbers(row, places, names) if isinstance(row, str) else row
+                for row in self.values
+            ]
+        elif len(places) > 1:
+            rows = [tuple(row) for row in np.eye(len(places)).tolist()[:2]]
+        else:
+            column = dataset.records[:, places[0]]
+            rows = [(float(column.min()),), (float(column.max()),)]
+        if len(rows) != 2 or rows[0] == rows[1] or {*map(len, rows)} != {len(places)}:
             many = len(places) > 1
             wanted = f"two different settings of {len(places)} column{'s' if many else ''}"
             remedy = "give two categories" if many and names else "give two, such as 0 and 1"
-            raise validate.invalid_input("values", _shown(self.values), wanted, remedy)
-        return places, (first, second)
-
-
-def usual_values(records: NDArray[Any], places: Sequence[int]) -> tuple[Values, Values]:
-    """The least and the largest of one column, or the first two of a one-hot group."""
-    if len(places) > 1:
-        first, second, *_ = np.eye(len(places)).tolist()
-        return tuple(first), tuple(second)
-    column = records[:, places[0]]
-    low, high = float(column.min()), float(column.max())
-    if low == high:
-        remedy = "give values, two that may be"
-        raise validate.invalid_value("values", low, "two, but only one occurs", remedy)
-    return (low,), (high,)
+            raise validate.invalid_input("values", _shown(self.values or rows), wanted, remedy)
+        return places, (rows[0], rows[1])
 
 
 def completed(records: Dataset, places: Sequence[int], values: Sequence[Values]) -> Dataset:

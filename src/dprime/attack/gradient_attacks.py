@@ -1,11 +1,11 @@
 """Nasr et al. 2021, fourth to sixth adversary: what is in the record's place is set at each step.
 
-`AdaptivePoisoning` makes a record against the current model. `Gradient` sets the record's gradient
-where the others barely move. `MaliciousDataset` also sets the data: D is many copies of one record,
-and the adversary's gradient is at right angles to theirs. The noisy sum along it is noise alone, or
-noise and C: the worst case of the analysis, and this adversary comes within a share of 1/(32 steps)
-of the certified d′. The gradient's sign alternates from step to step in the last two, so that noise
-that comes again at every step hides little.
+`AdaptivePoisoning` crafts a record against the current model. `Gradient` sets the record's gradient
+along weights that the others barely move. `MaliciousDataset` also sets the data: D is many copies
+of one record, and the adversary's gradient is orthogonal to theirs. The noisy sum along it is noise
+alone, or noise and C: the worst case of the analysis. This adversary comes within a share of
+1/(32 steps) of the certified d′. In the last two the sign of the gradient alternates from step to
+step, so that noise that repeats at every step hides little.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from torch.nn.functional import normalize
 
 from dprime import validate
 from dprime.attack.adversary import Adversary, AttackTarget, label_options
-from dprime.attack.game import Attack
 from dprime.attack.scorers import CanaryProjection, ExpectedUpdate, RecordProjection
+from dprime.attack.trainer import Attack
 from dprime.data.dataset import Dataset
 from dprime.parameters import parameter
 from dprime.train import CanaryGradient, EngineContext, Observer, Step, StepContext, TrainingData
@@ -65,7 +65,7 @@ def fixed(direction: Tensor, context: StepContext) -> tuple[Tensor, None]:
 
 
 def orthogonal(along: Tensor, record: Dataset, context: StepContext) -> tuple[Tensor, None]:
-    """What is left of `along` [parameter] at right angles to the gradient of the record."""
+    """The part of `along` [parameter] that is orthogonal to the gradient of the record."""
     others = normalize(gradient_of(context, record))
     along = along.to(others.device).expand(others.shape)
     return normalize(along - torch.linalg.vecdot(along, others)[:, None] * others), None
@@ -79,11 +79,11 @@ def opposing(copies: int, record: Dataset, context: StepContext) -> tuple[Tensor
 
 
 class AdversarialRecord(CanaryGradient):
-    """A record that is changed at every step so that the model's loss on it is largest.
+    """A record that is changed at every step to maximise the model's loss on it.
 
-    By the signs of the loss' gradient; each step moves its numbers by `size` of the data's range.
-    In its place, for replace, is the same record with the likeliest label or its mirror image with
-    the same label, whichever is further away once clipped.
+    Each change moves its numbers by `size` of the data's range, by the signs of the loss' gradient.
+    For replace, the other record is the same one with the likeliest label, or its mirror image with
+    the same label, whichever gradient is further away once clipped.
     """
 
     def __init__(self, dataset: Dataset, record: Dataset, pgd_steps: int, size: float) -> None:
@@ -148,10 +148,10 @@ def clipped(gradients: Tensor, clip_norm: float | None) -> Tensor:
 
 @dataclass(frozen=True)
 class AdaptivePoisoning(Adversary):
-    """Changes a record at every step until the current model is as wrong about it as can be.
+    """Changes a record at every step to maximise the current model's loss on it.
 
-    It is judged as in `IntermediateModels`. Its numbers are moved `pgd_steps` times at each step (0
-    gives it another label only), by `size` as a share of the data's range.
+    The score is that of `IntermediateModels`. Each step moves the record's numbers `pgd_steps`
+    times (0 changes its label only), by `size` as a share of the data's range.
     """
 
     name = "adaptive-poisoning"
@@ -183,9 +183,9 @@ class Movement(Observer):
 
 @dataclass(frozen=True)
 class Gradient(Adversary):
-    """A gradient of norm C along weights that natural records leave alone.
+    """A gradient of norm C along the `share` of weights that natural records move least.
 
-    The adversary looks for them in `shadows` trainings; `share` of all weights are taken.
+    The adversary finds them in `shadows` trainings of its own.
     """
 
     name = "gradient"
@@ -213,12 +213,13 @@ class Gradient(Adversary):
 class CopiedRecord(Adversary):
     """Copies of one record, and a gradient whose direction follows from theirs.
 
-    Only the gradient of the attacked record counts, not the record. Without a number of `copies`,
-    there are as many as records, at most 100.
+    Only the gradient of the attacked record counts, not the record itself. By default there are as
+    many `copies` as records, at most 100.
     """
 
     sees = "updates"
     where: ClassVar[str]  # how the gradient lies to the others', in words
+    alternates: ClassVar[bool] = True
 
     copies: int | None = parameter(None, validate.whole)
 
@@ -227,42 +228,42 @@ class CopiedRecord(Adversary):
         count = self.copies or min(len(dataset), MOST_COPIES)
         made = dataset.take(np.zeros(2 if target.adjacency == "replace" else 1, dtype=int))
         worlds = TrainingData(dataset.take(np.zeros(count, dtype=int)), made)
-        canary = self.canary(made.take([0]), count, engine.model, target.shadow_seed)
+        direction = self.direction(made.take([0]), count, engine.model, target.shadow_seed)
+        canary = DirectedGradient(direction, alternates=self.alternates)
         about = f"{count} copies of one record, and a gradient {self.where}"
         scorer = partial(CanaryProjection, canary)
         return Attack(worlds.at_random_place(target.seed), scorer, about, canary=canary)
 
     @abstractmethod
-    def canary(
-        self, record: Dataset, copies: int, model: nn.Module, seed: int
-    ) -> DirectedGradient: ...
+    def direction(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> Direction: ...
 
 
 @dataclass(frozen=True)
 class MaliciousDataset(CopiedRecord):
-    """Copies of one record, and a gradient in a random direction at right angles to theirs."""
+    """Copies of one record, and a gradient in a random direction orthogonal to theirs."""
 
     name = "malicious-dataset"
     title = "malicious data set"
     where = "at right angles to theirs"
 
-    def canary(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> DirectedGradient:
+    def direction(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> Direction:
         size = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
         along = torch.randn(size, generator=torch.Generator().manual_seed(seed))
-        return DirectedGradient(partial(orthogonal, along / along.norm(), record))
+        return partial(orthogonal, along / along.norm(), record)
 
 
 @dataclass(frozen=True)
 class OpposingDataset(CopiedRecord):
     """Copies of one record, and a gradient against theirs, at every step.
 
-    As strong as the malicious data set where full batches are clipped record by record; where the
-    whole sum is clipped, or divided by the number of records, one record turns it around.
+    As strong as the malicious data set if full batches are clipped record by record; if the whole
+    sum is clipped, or divided by the number of records, one record can reverse it.
     """
 
     name = "opposing-dataset"
     title = "opposing data set"
     where = "against theirs"
+    alternates = False
 
-    def canary(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> DirectedGradient:
-        return DirectedGradient(partial(opposing, copies, record), alternates=False)
+    def direction(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> Direction:
+        return partial(opposing, copies, record)

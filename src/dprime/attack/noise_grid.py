@@ -5,10 +5,9 @@ where u = exp(−r²/2). A generator in single precision has 24 bits for u, so u
 number, and a pair of small numbers shows it: an error of 2⁻²⁴ in r² is an error of half a level in
 u. The noise is the noisy sum less the clipped sum of the true world.
 
-Which numbers are a pair is not known. The score is that of a Bayesian who thinks of ordinary noise
-first, and gives every way to pair numbers a small chance; where there is no grid, it is the log
-ratio of `DI`. Notation: R trials, P weights; a layout is a way to pair them, as two rows of
-indexes.
+Which numbers form a pair is unknown. The score is that of a Bayesian whose prior favours ordinary
+noise and gives every way to pair numbers a small chance; without a grid it is the log ratio of
+`DI`. A layout is a way to pair the weights, as two rows of indexes.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ from torch import Tensor
 
 from dprime import validate
 from dprime.attack.adversary import Adversary, AttackTarget
-from dprime.attack.game import Attack, Scorer
-from dprime.attack.record_attacks import noisy_worlds
+from dprime.attack.trainer import Attack, Scorer
 from dprime.train import EngineContext, Step
 from dprime.train.observers import log_mixture
 
@@ -45,11 +43,13 @@ class NoiseGrid(Adversary):
 
     name = "noise-grid"
     sees = "updates"
+    weighs_noise = True
     title = "grid of the noise"
 
     def craft(self, target: AttackTarget) -> Attack:
+        self.check(target)
         about = "a natural record, and the values that the noise takes"
-        return Attack(noisy_worlds(target, self.name), GridLikelihood, about)
+        return Attack(target.natural_worlds(), GridLikelihood, about)
 
 
 class GridLikelihood(Scorer):
@@ -59,32 +59,28 @@ class GridLikelihood(Scorer):
 
     def begin(self, run: EngineContext) -> None:
         sizes = [parameter.stop - parameter.start for parameter in run.network.parameters]
-        self.start(len(run.trials), sizes, run.training.sample_rate, run.device)
-
-    def start(
-        self, trials: int, sizes: Sequence[int], rate: float, device: torch.device | str = "cpu"
-    ) -> None:
-        self._rate = rate
-        self._layouts = [(first.to(device), second.to(device)) for first, second in layouts(sizes)]
+        self._layouts = [(one.to(run.device), two.to(run.device)) for one, two in layouts(sizes)]
+        self._rate = run.training.sample_rate
         # [world, trial, law of the noise]
-        self._logs = np.zeros((2, trials, 1 + len(BLURS) * len(self._layouts)))
+        self._logs = np.zeros((2, len(run.trials), 1 + len(BLURS) * len(self._layouts)))
 
     def see(self, step: Step) -> None:
-        self.add(step.rows, step.noisy_sum, step.common_sum, step.differing, step.sigma)
-
-    def add(
-        self, rows: slice, noisy: Tensor, common: Tensor, gradients: Sequence[Tensor], sigma: Tensor
-    ) -> None:
-        both = worlds_logs(noisy, common, gradients, sigma, self._rate, self._layouts)
-        self._logs[:, rows] += torch.stack(both).cpu().numpy()
+        sums = step.noisy_sum, step.common_sum, step.differing
+        both = worlds_logs(*sums, step.sigma, self._rate, self._layouts)
+        self._logs[:, step.rows] += both.cpu().numpy()
 
     @property
     def scores(self) -> NDArray[np.float64]:  # type: ignore[override]
-        before = np.full(self._logs.shape[2], math.log(DOUBT))
-        before[0] = 0.0
-        inside, outside = np.logaddexp.reduce(self._logs + before, axis=2)
-        ratio: NDArray[np.float64] = inside - outside
-        return ratio
+        return log_odds(self._logs)
+
+
+def log_odds(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The log ratio of the worlds [trial], where each law of the noise has its prior."""
+    before = np.full(logs.shape[2], math.log(DOUBT))
+    before[0] = 0.0
+    inside, outside = np.logaddexp.reduce(logs + before, axis=2)
+    ratio: NDArray[np.float64] = inside - outside
+    return ratio
 
 
 def grid_scores(
@@ -96,18 +92,18 @@ def grid_scores(
     sample_rate: float = 1.0,
     sizes: Sequence[int] | None = None,
 ) -> NDArray[np.float64]:
-    """Scores of recorded updates [trial]: a higher one means that the record was there.
+    """Scores of recorded updates [trial]: a higher score is evidence that the record was there.
 
-    Give those of trainings with and without the record to `dprime.audit.lower_bound`. Every digit
-    counts: give float32 as the trainer had it. Of an average, give it times the divisor; of the
-    models before and after a step of SGD, their difference times divisor over learning rate. Where
-    the noise or the divisor is not known to seven digits, the grid stays hidden.
+    Pass the scores of trainings with and without the record to `dprime.audit.lower_bound`. Every
+    digit counts: give float32 as the trainer had it. Multiply an average by its divisor, and the
+    difference of the models before and after a step of SGD by the divisor over the learning rate.
+    If the noise or the divisor is not known to seven digits, the grid stays hidden.
 
-    All sums and gradients are [trial, step, parameter], the gradients clipped, of the attacked
-    record and for replaced records of the one in its place, whether drawn or not. `common_sums` are
-    those of the other records in the batch without noise. `noise` is σ on the sum: Opacus'
-    noise_multiplier times max_grad_norm. `sizes` are the numbers of weights of each tensor, in
-    order, where the trainer draws noise for each tensor, as Opacus does.
+    All sums and gradients are [trial, step, parameter]. `gradients` are the clipped gradients of
+    the attacked record, and for replace of the record in its place, whether drawn or not;
+    `common_sums` are the sums of the other records in the batch, without noise. `noise` is σ on the
+    sum: Opacus' noise_multiplier times max_grad_norm. `sizes` are the numbers of weights of each
+    tensor, in order, if the trainer draws noise for each tensor, as Opacus does.
     """
     released = _recorded("noisy_sums", noisy_sums)
     common = _recorded("common_sums", common_sums, released.shape)
@@ -121,12 +117,12 @@ def grid_scores(
     if sum(tensors) != count:
         remedy = "give the number of weights of each tensor"
         raise validate.invalid_value("sizes", tensors, f"numbers that add up to {count}", remedy)
-    scorer = GridLikelihood()
-    scorer.start(trials, tensors, validate.rate("sample_rate", sample_rate))
-    for step in range(steps):
-        gradients_now = [each[:, step] for each in own]
-        scorer.add(slice(None), released[:, step], common[:, step], gradients_now, sigma)
-    return scorer.scores
+    rest = sigma, validate.rate("sample_rate", sample_rate), layouts(tensors)
+    each_step = [
+        worlds_logs(released[:, step], common[:, step], [each[:, step] for each in own], *rest)
+        for step in range(steps)
+    ]
+    return log_odds(torch.stack(each_step).sum(0).numpy())
 
 
 def worlds_logs(
@@ -136,10 +132,10 @@ def worlds_logs(
     sigma: Tensor,
     rate: float,
     pairs: Sequence[Layout],
-) -> tuple[Tensor, Tensor]:
-    """The likelihood of a step in world `in` and in world `out` [trial, law of the noise].
+) -> Tensor:
+    """The log-likelihood of a step in world `in` and world `out` [world, trial, law of the noise].
 
-    Logarithms; the laws are ordinary noise, and a grid in each layout, more or less blurred. All
+    The laws are ordinary noise, and a grid in each layout, more or less blurred. All likelihoods
     are relative to ordinary noise on the common sum.
     """
     undrawn = _law_logs(noisy, common, torch.zeros_like(common), sigma, pairs)
@@ -153,7 +149,7 @@ def worlds_logs(
         return torch.logaddexp(logs + math.log(rate), undrawn + math.log1p(-rate))
 
     first, *second = map(drawn, gradients)
-    return first, second[0] if second else undrawn
+    return torch.stack([first, second[0] if second else undrawn])
 
 
 def _law_logs(
@@ -220,10 +216,10 @@ def layouts(sizes: Sequence[int]) -> list[Layout]:
 def _pairings(size: int) -> list[NDArray[np.int64]]:
     """The ways to pair the weights of one tensor, each [2, pair].
 
-    Halves (i, h + i), as dprime had until version 0.10, h the half of the size rounded up;
+    Halves (i, h + i), with h half of the size rounded up, as dprime had until version 0.10;
     neighbours (2j, 2j + 1); and eight apart in blocks of sixteen, as PyTorch's `normal_fill` has on
-    a processor. It draws the last sixteen again if some are left over, and fewer than sixteen one
-    by one, in double precision.
+    a CPU. It draws the last sixteen again if some are left over, and fewer than sixteen one by one,
+    in double precision.
     """
     half = np.arange(size // 2)
     apart = (np.arange(0, size - 15, 16)[:, None] + np.arange(8)).ravel()

@@ -1,10 +1,9 @@
 """Adversaries that choose a record, or the weights at the start.
 
-`ApiAccess` (Nasr et al. 2021, first adversary) asks the final model about a natural record. `DI`
-(Bernau et al. 2021) knows all but the world, sees every noisy sum, and keeps the logarithm of the
-odds: against a correct trainer, no adversary that sees the same does better on this pair.
-`ChosenWeights` (Annamalai and De Cristofaro 2024) sees the final model only, and chooses the
-initial weights.
+`ApiAccess` (Nasr et al. 2021, first adversary) queries the final model on a natural record. `DI`
+(Bernau et al. 2021) knows all but the world, sees every noisy sum, and computes the log odds:
+against a correct trainer, no adversary that sees the same does better on this pair. `ChosenWeights`
+(Annamalai and De Cristofaro 2024) sees the final model only, and chooses the initial weights.
 
 `StaticPoisoning` and `IntermediateModels` (Nasr et al. 2021, second and third adversary) make a
 record so that models differ most by it: natural outliers, the same with the label that models find
@@ -27,8 +26,8 @@ from numpy.typing import NDArray
 
 from dprime import validate
 from dprime.attack.adversary import Adversary, AttackTarget, label_options, like
-from dprime.attack.game import Attack, Probes
 from dprime.attack.scorers import FinalLoss, Likelihood, RecordProjection
+from dprime.attack.trainer import Attack, Probes
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.parameters import parameter
 from dprime.roc import wins
@@ -65,21 +64,14 @@ class DI(Adversary):
 
     name = "di"
     sees = "updates"
+    weighs_noise = True
     title = "differential identifiability"
 
     def craft(self, target: AttackTarget) -> Attack:
+        self.check(target)
         most = "the record that differs most from the others"
         about = most if target.record is None else "the record named"
-        return Attack(noisy_worlds(target, self.name), Likelihood, about)
-
-
-def noisy_worlds(target: AttackTarget, adversary: str) -> TrainingData:
-    """The natural worlds, for an adversary that weighs noisy sums."""
-    if target.engine(adversary).training.noise_multiplier == 0:
-        wanted = f"above 0 for {adversary}, which weighs likelihoods"
-        remedy = "give malicious-dataset for a training without noise"
-        raise validate.invalid_input("noise_multiplier", "0", wanted, remedy)
-    return target.natural_worlds()
+        return Attack(target.natural_worlds(), Likelihood, about)
 
 
 @dataclass(frozen=True)
@@ -130,11 +122,11 @@ class Judged(NamedTuple):
 
 
 def gap_of_luck(models: int, choices: int) -> float:
-    """What the largest gap exceeds in 2.5 % of all cases, or less often, where worlds are equal.
+    """The gap that equal worlds exceed by luck in at most 2.5 % of all cases.
 
-    Where worlds are equal, the AUC of n models each has the variance (2n + 1)/(12 n²) (Mann and
-    Whitney 1947), and √2 Φ⁻¹(AUC) at ½ the slope √2 · √(2π). The gap is the largest over all
-    choices, each with the sign by which it is positive.
+    If the worlds are equal, the AUC of n models each has the variance (2n + 1)/(12 n²) (Mann and
+    Whitney 1947), and √2 Φ⁻¹(AUC) has the slope √2 · √(2π) at ½. The gap is the largest over all
+    choices, each with the sign that makes it positive.
     """
     variance = (2 * models + 1) / (12 * models**2)
     within = 0.975 ** (1 / choices)  # each of them; gaps that depend on each other stay within more
@@ -243,10 +235,10 @@ class StaticPoisoning(Poisoning):
 
 @dataclass(frozen=True)
 class IntermediateModels(Poisoning):
-    """A record as in static poisoning, judged by what each step moves along its gradient.
+    """A record as in static poisoning, judged by how far each step moves along its gradient.
 
-    The difference of two models of SGD tells all that the sum tells of it, which the loss does to
-    first order only; else the adversary is shown the noisy sum.
+    The difference of two models of SGD reveals all that the sum reveals; the loss does so to first
+    order only. With another optimizer the adversary is shown the noisy sum.
     """
 
     name = "intermediate-models"

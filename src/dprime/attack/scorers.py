@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.linalg import vecdot
 
-from dprime.attack.game import Arrays, Probes, Scorer
+from dprime.attack.trainer import Arrays, Probes, Scorer
 from dprime.train import (
     SGD,
     CanaryGradient,
@@ -63,7 +63,7 @@ def unexplained(rest: Tensor, gradients: Sequence[Tensor], sigma: Tensor) -> Ten
 class Likelihood(Scorer):
     """The log ratio of an adversary that knows everything but the world (Bernau et al. 2021).
 
-    Where a sum is longer than either world makes it, that is added to the score. With `details`, it
+    A sum that is longer than either world makes it adds to the score. With `details`, the scorer
     also keeps the ratio after every step, the noise, and how much the record could change.
     """
 
@@ -95,8 +95,8 @@ class Likelihood(Scorer):
 class ExpectedUpdate:
     """What an adversary expects of a step, each [trial, parameter].
 
-    The gradient of its record, as a correct trainer clips it, and for replace of what stands in its
-    place; the others' clipped sum, where known; and the gradients' sign, where it alternates.
+    The gradient of its record, as a correct trainer clips it, and for replace that of the other
+    record; the clipped sum of the rest, if known; and the gradients' sign, if it alternates.
     """
 
     gradients: tuple[Tensor, ...]
@@ -141,10 +141,10 @@ CONSTANT = 0.25  # how far one σ of noise, repeated at every step, moves a scor
 class CanaryProjection(ProjectionScorer):
     """Along the gradient that a canary has set.
 
-    Signs that alternate cancel whatever comes again at every step, be it noise or a constant that
-    gives the world away. Weights that are a little larger where the sign is positive leave a
-    quarter of it: a constant of many standard deviations shows, repeated noise hides little, and
-    the score of a correct trainer loses at most a share of 1/(32 steps) of its strength.
+    Alternating signs cancel whatever repeats at every step, be it noise or a constant that gives
+    the world away. Slightly larger weights for positive signs keep a quarter of it: a constant of
+    many standard deviations shows, repeated noise hides little, and the score of a correct trainer
+    loses at most a share of 1/(32 steps) of its strength.
     """
 
     def __init__(self, canary: CanaryGradient) -> None:
@@ -175,10 +175,10 @@ class RecordProjection(ProjectionScorer):
     """Along the gradient of the record itself, in the sums that the models give away.
 
     With SGD, the difference of two models gives the sum between them, by the recipe's learning rate
-    and divisor: what a trainer does after the noisy sum is seen as well. With Adam, or where steps
-    are too small for the weights' digits, the adversary is shown the noisy sums. What the others
-    add is known where the batch is the whole data set; a sum that is longer than either world makes
-    it then adds to the score. Else it is left in, and the score is no log ratio.
+    and divisor, so what a trainer does after the noisy sum is seen too. With Adam, or if steps are
+    too small for the weights' digits, the adversary is shown the noisy sums. What the others add is
+    known if the batch is the whole data set; a sum that is longer than either world makes it then
+    adds to the score. Else what they add stays in the sum, and the score is no log ratio.
     """
 
     copies = 7

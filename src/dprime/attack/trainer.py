@@ -1,4 +1,4 @@
-"""How models are made: by the engine, or by a function that the user brings."""
+"""Attacks on trainings, who trains, and the game: trials in two worlds, and a score for each."""
 
 from __future__ import annotations
 
@@ -7,27 +7,80 @@ import importlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from dprime import validate
-from dprime.attack.game import Arrays, Attack
 from dprime.data.dataset import Dataset
-from dprime.train import Compute, Observer, Trained, TrainingConfig, TrainingData, evaluate, train
+from dprime.train import (
+    CanaryGradient,
+    Compute,
+    Observer,
+    Trained,
+    TrainingConfig,
+    TrainingData,
+    evaluate,
+    train,
+)
 from dprime.train.compute import HERE
 from dprime.train.losses import Loss, named_loss
 
+Arrays = dict[str, NDArray[np.float64]]
 Losses = NDArray[np.float64]
 Side = Literal["in", "out"]
 
 Change = Callable[[Compute], Compute]
 TrainingFunction = Callable[[Dataset, int], nn.Module]
 """(data set, seed) → the trained model."""
+
+
+class Scorer(Observer, ABC):
+    """Watches the trials of a run and scores each: a higher score is evidence for world `in`."""
+
+    scores: NDArray[np.float64]
+
+    def arrays(self) -> Arrays:
+        """What is kept of every trial; the trial is the first dimension."""
+        return {"score": self.scores}
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """What is played: two worlds D and D′, a scorer for each run, and a sentence about it.
+
+    Every trial starts from the initial weights. A canary sets gradients in the record's place.
+    Probes make the score of a final model, for adversaries that need nothing else.
+    """
+
+    worlds: TrainingData
+    scorer: Callable[[], Scorer]
+    about: str
+    initial: Tensor | Literal["fresh"] = "fresh"
+    canary: CanaryGradient | None = None
+    probes: Probes | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Probes:
+    """One record, or one of each world, whose losses give the score of a model.
+
+    It is the loss of the first less that of the second, with sign −1 if a low loss is evidence for
+    world `in`. A model that has diverged has no loss; its score is fixed before the trials.
+    """
+
+    records: Dataset
+    sign: float = -1.0
+    diverged_score: float = -np.inf
+
+    def score(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+        other = losses[:, 1] if losses.shape[1] > 1 else 0.0
+        scores: NDArray[np.float64] = self.sign * (losses[:, 0] - other)
+        return scores
 
 
 class Trainer(ABC):
@@ -167,6 +220,38 @@ class FunctionTrainer(Trainer):
         return {"function": _text(self.function), "loss": _text(self.loss)}
 
 
+@dataclass(frozen=True, eq=False)
+class Game:
+    """An attack that is played `trials` times in each world; any block can be played anywhere."""
+
+    trainer: Trainer
+    attack: Attack
+    trials: int
+    block: int
+    seed: int = field(repr=False)
+
+    def __call__(self, block: int) -> dict[str, NDArray[Any]]:
+        return self.play(block)
+
+    def with_compute(self, change: Change) -> Game:
+        return dataclasses.replace(self, trainer=self.trainer.with_compute(change))
+
+    def play(self, block: int) -> dict[str, NDArray[Any]]:
+        """Scores and worlds of a block's trials, even trials in world `in`.
+
+        A model that has diverged has no score. The adversary fixes before the trials what it counts
+        as in both worlds; by default it is least like world `in`.
+        """
+        arrays = self.trainer.play(
+            self.attack, trials=2 * self.trials, block=block, size=self.block, seed=self.seed
+        )
+        lost, probes = np.isnan(arrays["score"]), self.attack.probes
+        settled = -np.inf if probes is None else probes.diverged_score
+        numbers = block * self.block + np.arange(len(lost))
+        score = np.where(lost, settled, arrays["score"])
+        return {**arrays, "score": score, "in_world": numbers % 2 == 0, "diverged": lost}
+
+
 def _seeds(seed: int | tuple[int, int], count: int) -> list[int]:
     return [int(each) for each in np.random.SeedSequence(seed).generate_state(count, np.uint32)]
 
@@ -181,15 +266,12 @@ def _text(value: object) -> str:
 def function_named(path: str) -> TrainingFunction:
     """The training function that "module:function" stands for."""
     module, _, name = path.partition(":")
-    remedy = "give module:function, with the module where Python finds it"
-    if not module or not name:
-        raise validate.invalid_value("trainer", path, "of the form module:function", remedy)
+    reason = "it is not callable"
     try:
-        found = getattr(importlib.import_module(module), name, None)
+        found: TrainingFunction = getattr(importlib.import_module(module), name)
+        if callable(found):
+            return found
     except Exception as error:  # a module may raise anything while it is imported
         reason = f"{type(error).__name__}: {error}"
-        raise validate.invalid_value("trainer", path, f"importable ({reason})", remedy) from None
-    if not callable(found):
-        raise validate.invalid_value("trainer", path, f"a function in {module}", remedy)
-    function: TrainingFunction = found
-    return function
+    remedy = "give module:function, with the module where Python finds it"
+    raise validate.invalid_value("trainer", path, f"a function to import ({reason})", remedy)

@@ -25,16 +25,14 @@ from dprime.attack import (
     AttackTarget,
     EngineTrainer,
     FunctionTrainer,
-    OneAttribute,
     adversary_named,
     function_named,
 )
-from dprime.attack.trainer import Trainer
+from dprime.attack.trainer import Game, Trainer
 from dprime.audit.claim import check_local_claim
-from dprime.audit.conclude import bound_of, check_seeded, conclude, scores_of
+from dprime.audit.conclude import bound_of, check_seeded, conclude
 from dprime.audit.config import BLOCKS, AuditConfig
-from dprime.audit.game import Game
-from dprime.audit.record import AuditRecord, record_of
+from dprime.audit.record import AuditRecord, Trials, record_of
 from dprime.data import Dataset, Split, load
 from dprime.data.arrays import at_most
 from dprime.data.devices import device_named
@@ -78,15 +76,14 @@ def begin(
     split: Split | None = None,
     go_on: bool = False,
 ) -> AuditRecord:
-    """Begin a run in a new file, and play it to its end; everything is validated before.
+    """Begin a run in a new file and play it to its end; all inputs are validated first.
 
-    With `go_on`, a run of the same configuration that is there already is resumed; one that was
-    begun in Python with the same objects always is, and is known by these names from then on. A
-    `split` is the data, where they are loaded already.
+    With `go_on`, an existing run of the same configuration is resumed. A run that was begun in
+    Python with the same objects is always resumed, and keeps these names from then on. `split` is
+    the data, if already loaded.
     """
     attacker, target = adversary_of(config), target_of(config, split)
-    if isinstance(attacker, OneAttribute):
-        attacker.check(target)
+    attacker.check(target)
     config.curve  # noqa: B018  refused before there is a file
     described = config.to_dict()
     opened: Callable[..., Run] = Run.open_or_create if go_on else Run.create
@@ -107,10 +104,10 @@ def resume(
     progress: bool | None = None,
     allow_code: bool = False,
 ) -> AuditRecord:
-    """Go on with a run, and conclude; a finished block is not played again.
+    """Resume a run and conclude it; finished blocks are not played again.
 
-    A model or trainer of the user's own is imported and called where `allow_code` says so: whoever
-    wrote the file chose it.
+    The file names the model or trainer of its author, which is imported and called only with
+    `allow_code`.
     """
     with Run.open_to_go_on(path) as run:
         if not run.config.get("contents"):  # with objects it is refused, whatever they look like
@@ -141,12 +138,9 @@ def target_of(config: AuditConfig, split: Split | None = None) -> AttackTarget:
         dataset = dataset.take(range(at_most("max_records", config.max_records, len(dataset))))
     if config.record is not None:
         check_record(config.record, len(dataset))
-    target = AttackTarget(
+    return AttackTarget(
         _trainer(config, dataset), dataset, config.adjacency, split.test, config.record, config.seed
     )
-    if not ADVERSARIES[config.adversary].any_trainer:
-        target.engine(config.adversary)
-    return target
 
 
 def _trainer(config: AuditConfig, dataset: Dataset) -> Trainer:
@@ -205,13 +199,13 @@ def audit(
     progress: bool | None = None,
     **options: Any,
 ) -> AuditRecord:
-    """Let an adversary, named or made with its options, try to refute a claim.
+    """Let an adversary, by name or with its options, try to refute a claim.
 
-    Claimed is the certified curve of a mechanism; None takes the engine's own recipe. Where the
-    path is that of a run with the same configuration, the audit goes on with what is left; without
-    one nothing is kept. Backends such as `Processes()` give the same scores. A bar is shown for
-    long work on a terminal, or as `progress` says. Options are trials, block, criterion, method,
-    confidence, delta, belief_level, belief_prior and assume, as `AuditConfig` has them.
+    The claim is the certified curve of a mechanism, by default that of the engine's recipe. If the
+    path has a run of the same configuration, the audit resumes it; without a path nothing is kept.
+    Backends such as `Processes()` give the same scores. A progress bar is shown for long work on a
+    terminal, or as `progress` says. Options are trials, block, criterion, method, confidence,
+    delta, belief_level, belief_prior and assume, as in `AuditConfig`.
 
     >>> from dprime.data import load
     >>> from dprime.attack import EngineTrainer
@@ -263,23 +257,17 @@ def _of_objects(config: AuditConfig, attacker: Adversary, target: AttackTarget) 
 
 
 def _checked_claim(claim: object, target: AttackTarget) -> Mechanism:
-    """What is claimed; for local sensitivity, what the recipe would guarantee for this pair."""
-    if isinstance(claim, Mechanism):
-        Mechanism.from_dict(to_json(claim.to_dict()))  # so that the run can keep it
-        return claim
-    if claim is not None:
-        shown = f"of type {type(claim).__name__}"
+    """The claim; by default what the recipe guarantees, with local sensitivity for this pair."""
+    training = target.trainer.training
+    if claim is None and training is not None:
+        check_local_claim(training.sensitivity, training.sample_rate, target.adjacency)
+        return DPSGD(training.noise_multiplier, training.sample_rate, training.steps)
+    if not isinstance(claim, Mechanism):
+        shown = "missing" if claim is None else f"of type {type(claim).__name__}"
         remedy = "give what was run, such as dprime.DPSGD(…) or dprime.EpsilonDelta(4.0, 1e-5)"
         raise validate.invalid_input("claim", shown, "a mechanism", remedy)
-    training = target.trainer.training
-    if training is None:
-        wanted = "given for a training function of your own"
-        remedy = "give the mechanism that is claimed, such as dprime.DPSGD(…)"
-        raise validate.invalid_input("claim", "missing", wanted, remedy)
-    if training.noise_multiplier == 0:
-        return training.mechanism()  # says that there is none
-    check_local_claim(training.sensitivity, training.sample_rate, target.adjacency)
-    return DPSGD(training.noise_multiplier, training.sample_rate, training.steps)
+    Mechanism.from_dict(to_json(claim.to_dict()))  # so that the run can keep it
+    return claim
 
 
 # Trials -------------------------------------------------------------------------------------------
@@ -300,7 +288,7 @@ def play(
             run.check_version()
             attack = _crafted(attacker, target)
             run.note("about", attack.about)
-            game = Game(target, attack, config.trials, config.block, target.seed)
+            game = Game(target.trainer, attack, config.trials, config.block, target.seed)
             before = run.state().total_trials
             with bar(attacker.title, 2 * config.trials, progress, before=before) as advance:
                 watcher = _watcher(run, config, target, advance)
@@ -326,7 +314,7 @@ def _crafted(attacker: Adversary, target: AttackTarget) -> Attack:
 def _watcher(
     run: Run, config: AuditConfig, target: AttackTarget, advance: Callable[..., None]
 ) -> Callable[[int, State], None]:
-    """Moves the bar at each block, and shows what the trials so far say; only the end decides."""
+    """Advance the bar at each block, with the bound so far; only the final bound decides."""
     metric = Reading("advantage") if config.criterion == "curve" else config.criterion
     allowed = metric.value(config.curve)
     scores: list[tuple[Floats, Floats]] = []
@@ -335,7 +323,7 @@ def _watcher(
     def words() -> str:
         nonlocal read
         if arrays := run.arrays(since=read):
-            scores.append(scores_of(arrays))
+            scores.append(Trials.of(arrays).scores)
         read = run.state().done
         lines, workers = list[str](), run.workers()
         worlds = [np.concatenate(world) for world in zip(*scores, strict=True)]
@@ -347,7 +335,7 @@ def _watcher(
     def on_block(_: int, state: State) -> None:
         nonlocal done
         if done < SEEDED_AFTER <= state.total_trials:
-            check_seeded(target, *scores_of(run.arrays()))
+            check_seeded(target, *Trials.of(run.arrays()).scores)
         advance(state.total_trials - done, words)
         done = state.total_trials
 

@@ -1,4 +1,4 @@
-"""What an audit cannot see: what both of its worlds share, in sentences that reports print."""
+"""What an audit cannot see because both of its worlds share it, in sentences for reports."""
 
 from __future__ import annotations
 

@@ -124,10 +124,10 @@ def beside_claim(proved: float, claimed: float, delta: float) -> str:
 
 
 def check_local_claim(sensitivity: str, sample_rate: float, adjacency: str | None) -> None:
-    """Refuse what no curve is known for.
+    """Refuse a training for which no curve is known.
 
-    Noise scaled to ‖g(x) − g(x′)‖ says nothing of what both gradients have in common, and with
-    sampled batches that shows whether the record was drawn.
+    Noise scaled to ‖g(x) − g(x′)‖ does not hide what both gradients have in common, which with
+    sampled batches shows whether the record was drawn.
     """
     if sensitivity == "local" and adjacency == "replace" and sample_rate < 1:
         wanted = (

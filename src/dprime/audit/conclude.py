@@ -18,14 +18,13 @@ from dprime.audit.estimators import FOR_TRIALS, Estimator
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.identifiability import Identifiability, identify
 from dprime.audit.lower import lower_bound
-from dprime.audit.record import Measured
+from dprime.audit.record import Measured, Trials
 from dprime.audit.verdict import Verdict, judge
 from dprime.audit.words import OF_NOISE
 from dprime.curve import TradeOffMetrics
 from dprime.metrics import Reading, profile, risk_profile
 from dprime.plain import to_json
 from dprime.roc import auc
-from dprime.runs.arrays import Arrays
 from dprime.runs.run import Run
 from dprime.runs.states import incident_summary
 from dprime.shapes import Polygon
@@ -49,14 +48,15 @@ def conclude(
         shown = f"without a finished block, the last one failed with {run.state().last_error}"
         remedy = "mend that and resume the run"
         raise validate.invalid_input("run", shown, "played at least in part", remedy)
-    scores = scores_of(arrays)
+    played = Trials.of(arrays)
+    scores = played.scores
     check_seeded(target, *scores)
     bounds = _bounds(config, *scores)
     verdict = judge(bounds[0], config.curve, config.criterion)
     training, delta = target.trainer.training, config.delta
     private = training.mechanism() if training is not None and training.private else None
     proved = certified_epsilon(private, target.adjacency, delta)
-    caveats = [*_not_certified(config, proved), *_wrong_way(*scores)]
+    caveats = list(filter(None, (_not_certified(config, proved), _wrong_way(*scores))))
     label = NOT_DP if training is not None and training.sensitivity == "local" else None
     band = next(bound for bound in bounds if bound.method == "band")
     at = [verdict.metric.conditions["fpr"]] if verdict.metric.name == "tpr" else []
@@ -80,16 +80,10 @@ def conclude(
         "blocks": run.state(),
         "label": label,
         "lower": {b.method: _points(b.curve, at) for b in bounds if b.curve is not None},
-        "identifiability": _identified(arrays, target, config),
+        "identifiability": _identified(played, target, config),
         "events": run.events(),
     }
     run.keep(to_json(result))
-
-
-def scores_of(arrays: Arrays) -> tuple[Floats, Floats]:
-    """The scores of world `in` and of world `out`."""
-    inside = arrays["in_world"].astype(bool)
-    return arrays["score"][inside], arrays["score"][~inside]
 
 
 def bound_of(
@@ -112,7 +106,7 @@ def bound_of(
 
 
 def check_seeded(target: AttackTarget, inside: Floats, outside: Floats) -> None:
-    """Refuse a training function whose trainings all end alike: they are one trial, not many."""
+    """Refuse a training function whose trainings all give the same score: they are one trial."""
     if target.trainer.training is not None:
         return
     if all(len(s) > 1 and np.isfinite(s[0]) and (s == s[0]).all() for s in (inside, outside)):
@@ -161,29 +155,29 @@ def _sentence(
     return " ".join([words, *caveats, *told])
 
 
-def _not_certified(config: AuditConfig, proved: float | None) -> list[str]:
+def _not_certified(config: AuditConfig, proved: float | None) -> str | None:
     """The caveat that the accountant certifies a larger ε than is claimed, where it does."""
     claimed = config.curve.epsilon(config.delta) if config.delta else math.inf
     if proved is None or not understates(claimed, proved):
-        return []
-    return [beside_claim(proved, claimed, config.delta)]
+        return None
+    return beside_claim(proved, claimed, config.delta)
 
 
-def _wrong_way(inside: Floats, outside: Floats) -> list[str]:
+def _wrong_way(inside: Floats, outside: Floats) -> str | None:
     """The caveat that members score lower than others, by the Mann-Whitney statistic."""
     first, second = len(inside), len(outside)
     if not first or not second:
-        return []
+        return None
     area = auc(inside, outside)
     error = math.sqrt((first + second + 1) / (12 * first * second))
     if (area - 0.5) / error > WRONG_WAY:
-        return []
-    return [
+        return None
+    return (
         f"The scores point the wrong way round (area under the ROC curve {area:.2g}): the "
         "trainings with the record score lower than those without. The band reads scores in both "
         "directions, the other methods do not. Look for a fault that this adversary does not "
         "expect."
-    ]
+    )
 
 
 def _attacked(target: AttackTarget, attacker: Adversary) -> dict[str, Any]:
@@ -218,23 +212,17 @@ def _points(curve: TradeOffMetrics, also: Sequence[float]) -> dict[str, Floats]:
 
 
 def _identified(
-    arrays: Arrays, target: AttackTarget, config: AuditConfig
+    played: Trials, target: AttackTarget, config: AuditConfig
 ) -> Identifiability | None:
-    if "log_ratio" not in arrays:
-        return None
-    parts = [arrays[name] for name in ("log_ratio", "sigma", "sensitivity")]
-    kept = np.logical_and.reduce([np.isfinite(part).all(1) for part in parts])
-    logs, noise, sensitivities = (part[kept] for part in parts)
-    in_world = arrays["in_world"].astype(bool)[kept]
-    if in_world.all() or not in_world.any():
+    if played.log_ratio is None or played.in_world.all() or not played.in_world.any():
         return None
     sampled = target.engine("di").training.sample_rate < 1
     return identify(
-        logs,
-        in_world,
+        played.log_ratio,
+        played.in_world,
         delta=config.delta,
-        noise=None if sampled else noise,
-        sensitivities=None if sampled else sensitivities,
+        noise=None if sampled else played.sigma,
+        sensitivities=None if sampled else played.sensitivity,
         belief=config.belief_level,
         prior=config.belief_prior,
         confidence=config.confidence,

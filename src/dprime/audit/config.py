@@ -62,13 +62,12 @@ BLOCKS = {"engine": 200, "own": 10}
 class AuditConfig:
     """An audit, resolved: nothing in it is drawn or solved later.
 
-    `words.WORDS` says what most fields are. The curve of the `claim` is what the attacker must not
-    exceed, by the `criterion`: a reading, or "curve" for all of it at once. `chosen_for` is what
-    the noise was chosen for, such as {"epsilon": 4.0, "delta": 1e-5}. A record that is None is the
-    most unusual one. The training has its noise; it is empty where the training is a Python object
-    or a function of the user's own. In a run of Python objects `contents` has digests of the
-    records, and data, trainer and options are descriptions. Never use the seed again for a model
-    that is released.
+    `words.WORDS` describes most fields. The attacker must not exceed the curve of the `claim`, by
+    the `criterion`: a reading, or "curve" for all of it at once. `chosen_for` is what the noise was
+    chosen for, such as {"epsilon": 4.0, "delta": 1e-5}. A `record` of None is the most unusual one.
+    `training` includes the noise; it is empty if the training is a Python object or a function of
+    the user's own. In a run of Python objects `contents` has digests of the records, and data,
+    trainer and options are descriptions. Never reuse the seed for a model that is released.
 
     >>> config = AuditConfig.from_words(claim={"epsilon": 4.0}, trials=100, seed=1)
     >>> round(config.training["noise_multiplier"], 2), config.claim.steps
@@ -122,15 +121,15 @@ class AuditConfig:
     def from_words(cls, words: Mapping[str, Any] | None = None, /, **more: Any) -> AuditConfig:
         """The audit that options or a TOML file describe.
 
-        They are named as the attributes are, with `metric` and its `conditions` for the criterion.
+        The words are those of the attributes, with `metric` and its `conditions` for the criterion.
         `claim` is {"epsilon": …, "delta": …}; or {"belief": …, "delta": …}, a posterior belief that
         is exceeded with probability δ at most; or the noise_multiplier, sample_rate and steps that
-        are claimed; or a mechanism as `Mechanism.to_dict` gives it. Without it the claim is the
-        training's own. Without a noise_multiplier in the training, the noise is chosen so that the
-        claim is kept: by the tight accountant, or with {"composition": "rdp"} by Rényi composition,
-        as Bernau et al. 2021 do, which takes more. The adjacency is "replace" for attribute; else
-        it is what holds for the training: "add-remove" for a trainer of your own or with an
-        expected_batch_size, "zero-out" without.
+        are claimed; or a mechanism as `Mechanism.to_dict` gives it. The default is the training's
+        own. Without a noise_multiplier in the training, the noise is chosen to keep the claim: by
+        the tight accountant, or with {"composition": "rdp"} by Rényi composition, as in Bernau et
+        al. 2021, which takes more noise. The adjacency is "replace" for attribute; else it is the
+        training's: "add-remove" for a trainer of your own or with an expected_batch_size,
+        "zero-out" without.
 
         >>> AuditConfig.from_words({"adversery": "di"})
         Traceback (most recent call last):
@@ -337,7 +336,7 @@ def _stated(
     target = [name for name in TARGETS if name in claim]
     numbers = {name: claim[name] for name in OF_NOISE if name in claim}
     if "name" not in claim:  # else a mechanism, which checks itself
-        _check_together(claim, [*target, *numbers])
+        _check_together(claim)
     elif given:
         return Mechanism.from_dict(claim)
     if given and "epsilon" in claim:
@@ -359,18 +358,16 @@ def _stated(
     return DPSGD(**numbers)
 
 
-def _check_together(claim: Mapping[str, Any], claimed: list[str]) -> None:
-    """Refuse an ε beside another claim, and what belongs to one without it."""
+def _check_together(claim: Mapping[str, Any]) -> None:
+    """Refuse a claim of two kinds, and a delta or a composition alone."""
     check_names("claim", claim, CLAIMS)
     validate.one_of("composition", claim.get("composition", "tight"), ("tight", "rdp"))
-    if len(claimed) > 1 and claimed[0] in TARGETS:
-        wanted = "an epsilon, a belief, or the numbers of a training"
-        shown = f"{claimed[0]} and {claimed[1]}"
-        raise validate.invalid_input("claim", shown, wanted, "leave one of them out")
-    for name in ("delta", "composition"):
-        if name in claim and not set(TARGETS) & set(claimed):
-            wanted = "an epsilon or a belief with it"
-            raise validate.invalid_input("claim", f"a {name} alone", wanted, "give both")
+    kinds = ({*OF_NOISE}, *({name, "delta", "composition"} for name in TARGETS))
+    alone = claim and claim.keys() <= {"delta", "composition"}
+    if alone or not any(claim.keys() <= kind for kind in kinds):
+        wanted = "an epsilon or a belief, with its delta; or the numbers of a training"
+        shown = " and ".join(claim)
+        raise validate.invalid_input("claim", shown, wanted, "give one of them")
 
 
 def blocks_of(trials: int, block: int) -> int:

@@ -67,8 +67,8 @@ class Identifiability:
 
     `predicted` is the advantage that the local sensitivities predict. `epsilons` has ε′ from the
     `sensitivities` composed exactly, and by RDP; the largest final `belief`; the `advantage`, exact
-    for Gaussian noise, and by B's eq. 6. None where it does not apply: a record's share in a step
-    is not known for sampled batches, and at another prior than ½ the advantage is not the largest.
+    for Gaussian noise, and by B's eq. 6. None if it does not apply: a record's share in a step is
+    unknown for sampled batches, and at a prior other than ½ the advantage is not the largest.
     """
 
     advantage: Mean

@@ -27,10 +27,10 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class JudgedMetric:
-    """A metric with the limit of those who decide and its outcome; None where they gave none.
+    """A metric with the decision makers' limit and its outcome; None if they gave none.
 
-    It is not `measured` where there is no lower bound that counts: of a belief, which no attack
-    bounds from below, and of the deciding number where its method may not decide.
+    It is not `measured` if no lower bound counts: no attack bounds a belief from below, and the
+    method of the deciding number may not be allowed to decide.
     """
 
     numbers: Measured = field(metadata=NOT_KEPT)
@@ -71,7 +71,11 @@ def _risk(
     record: AuditRecord, reading: Reading, row: Measured | None, limit: Target | None
 ) -> JudgedMetric:
     counts = reading.name != "belief" and (row is not record.rows[0] or record.method.decides)
-    reached = _reached(record, reading, row) if counts else math.inf
+    reached = math.inf
+    if counts and row is None:
+        reached = reading.value(record.band)
+    elif counts and row and row.reached is not None:
+        reached = row.reached
     allowed = _allowed(record, reading, row)
     numbers = Measured.of(reading, reached, allowed)
     if limit is None:
@@ -80,13 +84,6 @@ def _risk(
     outcome: Outcome = "kept" if holds and limit.keeps(allowed) else "open"
     exceeded = counts and not limit.keeps(reached)
     return JudgedMetric(numbers, counts, limit.value, "exceeded" if exceeded else outcome)
-
-
-def _reached(record: AuditRecord, reading: Reading, row: Measured | None) -> float:
-    """What was reached: the kept number, or a reading of the band at other conditions."""
-    if row is None:
-        return reading.value(record.band)
-    return math.inf if row.reached is None else row.reached
 
 
 def _allowed(record: AuditRecord, reading: Reading, row: Measured | None) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Any
 
 from dprime import options, validate
@@ -20,11 +18,13 @@ from dprime.text import command, round_down
 
 CONDITIONS = tuple(each.option for each in WORDS.values() if each.option.table == "conditions")
 PLANNED = (
+    options.METHOD.here("band", choices=METHODS),
     options.STRENGTH.here(note="Default: 2, or 1 where a metric is given."),
     options.CONFIDENCE.here(0.95),
     options.POWER.here(0.8),
     options.FRACTION_OF_CLAIM.here(0.85),
 )
+"""Options that are arguments of `plan`."""
 ASKED = (
     options.EPSILON.here(note="The claim is the curve of Gaussian noise with it."),
     *options.MECHANISM,
@@ -32,13 +32,11 @@ ASKED = (
     options.DELTA.here(1e-5),
     WORDS["metric"].option.here("curve"),
     *CONDITIONS,
-    options.METHOD.here("band", choices=METHODS),
     *PLANNED,
     options.TRIALS,
 )
 OF_PLANS = ("strength", "power", "fraction_of_claim", "trials")
 """What `dprime audit` has no option for, or is planned."""
-
 
 OF_EPSILON = (
     "Claimed is the curve of the noise that ε takes. An audit with noise of its own beside "
@@ -46,51 +44,33 @@ OF_EPSILON = (
 )
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A plan, the audit that was planned, and what a number of trials can show at all."""
+def planned(texts: Texts) -> tuple[dict[str, Any], list[str]]:
+    """The plan that `dprime plan` makes with these options: as JSON values, and in sentences.
 
-    plan: AuditPlan
-    command: str | None
-    limits: dict[str, float]
-    of_epsilon: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        criterion = self.plan.criterion
-        named: dict[str, Any] = {"name": "curve"}
-        if isinstance(criterion, Reading):
-            named = {"name": criterion.name, **criterion.conditions}
-        shown = {**vars(self.plan), "criterion": named, "command": self.command}
-        return {**shown, **self.limits, "sentence": self.plan.sentence()}
-
-    def lines(self) -> list[str]:
-        """The plan in sentences, but for the command."""
-        lines = [self.plan.sentence(), *([OF_EPSILON] if self.of_epsilon else [])]
-        if self.limits:
-            lines.append(
-                f"{int(self.limits['of_trials']):,} trials a world can show an ε of at most "
-                f"{round_down(self.limits['largest_epsilon'])} by Clopper-Pearson, and "
-                f"{round_down(self.limits['epsilon_limit'])} by any method that assumes nothing."
-            )
-        return lines
-
-
-def planned(texts: Texts) -> Planned:
-    """The plan that `dprime plan` makes with these options."""
+    The values have the `command` of the audit that was planned.
+    """
     values = read(ASKED, texts)
     delta = values.get("delta", 1e-5)
     names = [option.name for option in (options.DELTA, *CONDITIONS)]
     at = {name: values[name] for name in names if name in values}
     if "epsilon" in values and values.get("metric") != "epsilon":
         at.pop("delta", None)  # it belongs to the claim
-    how: dict[str, Any] = {o.name: values[o.name] for o in PLANNED if o.name in values}
-    if "method" in values:
-        how["method"] = values["method"]
-    made = plan(
-        _claim(values, delta), criterion=criterion_from(values.get("metric", "curve"), at), **how
-    )
-    limits = _limits(values.get("trials"), delta, made.confidence)
-    return Planned(made, _command(made, texts), limits, "epsilon" in values)
+    how = {option.name: values[option.name] for option in PLANNED if option.name in values}
+    criterion = criterion_from(values.get("metric", "curve"), at)
+    made = plan(_claim(values, delta), criterion=criterion, **how)
+    shown = {**vars(made), "criterion": {"name": "curve"}, "command": _command(made, texts)}
+    if isinstance(criterion, Reading):
+        shown["criterion"] = {"name": criterion.name, **criterion.conditions}
+    lines = [made.sentence(), *([OF_EPSILON] if "epsilon" in values else [])]
+    if (trials := values.get("trials")) is not None:
+        given = {"delta": delta, "confidence": made.confidence}
+        largest, limit = (most(trials, **given) for most in (largest_epsilon, epsilon_limit))
+        shown |= {"of_trials": trials, "largest_epsilon": largest, "epsilon_limit": limit}
+        lines.append(
+            f"{trials:,} trials a world can show an ε of at most {round_down(largest)} by "
+            f"Clopper-Pearson, and {round_down(limit)} by any method that assumes nothing."
+        )
+    return shown | {"sentence": made.sentence()}, lines
 
 
 def _command(made: AuditPlan, texts: Texts) -> str | None:
@@ -116,14 +96,3 @@ def _claim(values: dict[str, Any], delta: float) -> TradeOff:
             remedy = "leave it out, or give --noise-multiplier"
             raise validate.invalid_value(name, values[name], "left out where ε is claimed", remedy)
     return TradeOff.gaussian(mu_from_epsilon(values["epsilon"], delta=delta))
-
-
-def _limits(trials: int | None, delta: float, confidence: float) -> dict[str, float]:
-    """What a number of trials can show at all, where that is finite."""
-    if trials is None:
-        return {}
-    limits = {
-        "largest_epsilon": largest_epsilon(trials, delta=delta, confidence=confidence),
-        "epsilon_limit": epsilon_limit(trials, delta=delta, confidence=confidence),
-    }
-    return {"of_trials": trials, **{k: v for k, v in limits.items() if math.isfinite(v)}}

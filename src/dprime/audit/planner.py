@@ -125,14 +125,14 @@ def plan(
 ) -> AuditPlan:
     """How many trials a world a bound needs to come near a certified claim, or to refute it.
 
-    The `strength` is the attacker's true d′ over the most with which a Gaussian one keeps the
-    claim; 2 for the curve and 1 for a metric unless given. Above 1 the claim is false. Judged by a
-    `Reading`, or "curve" for all of it, the bound should reach its target with probability `power`:
-    the `fraction_of_claim` of the claimed value, counted from what blind guessing has.
+    The `strength` is the attacker's true d′ over the largest with which a Gaussian attacker keeps
+    the claim; by default 2 for the curve and 1 for a metric. Above 1 the claim is false. Judged by
+    a `Reading`, or "curve" for all of it, the bound should reach its target with probability
+    `power`: the `fraction_of_claim` of the claimed value, counted from that of blind guessing.
 
     The number for the Gaussian method is exact, and allows for the 5 % of Gaussian scores to which
-    its own test objects; the others rest on drawn ranks and are good to a tenth. A Gaussian bound
-    refutes nothing unless the user accepts its assumption.
+    its own test objects; the others rest on drawn ranks and are accurate to a tenth. A Gaussian
+    bound refutes nothing unless the user accepts its assumption.
 
     >>> claim = TradeOff.gaussian(0.26805)  # ε = 1 at δ = 1e-5
     >>> plan(claim).trials
@@ -254,7 +254,7 @@ def _refuting(claim: TradeOff, metric: Criterion, confidence: float, d_prime: fl
 
 
 def _unobjected(method: str, power: float) -> float:
-    """The share that must reach the goal of those to whose scores the method has no objection."""
+    """The power needed among audits to whose scores the method does not object."""
     return power / (1.0 - OBJECTION_LEVEL) if method == "gaussian" else power
 
 

@@ -1,9 +1,9 @@
 """How likely a lower bound reaches a goal: the chance of each method, before any trial is run.
 
-Scores are taken to be Gaussian in both worlds, `d_prime` standard deviations apart. Then the t
-statistic of the Gaussian method has a known law. Of the other estimators what they look at (counts
-of errors at ranks, or at a threshold that Clopper-Pearson chooses) is drawn, many times and with a
-fixed seed, by its own law: a billion trials cost no more than a hundred.
+Scores are assumed Gaussian in both worlds, `d_prime` standard deviations apart. Then the t
+statistic of the Gaussian method has a known law. For the other estimators the counts of errors at
+ranks, or at the threshold that Clopper-Pearson chooses, are drawn from their law, many times and
+with a fixed seed: a billion trials cost no more than a hundred.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PRECISE = 1.05  # numbers that rest on drawn thresholds are found up to this fac
 
 @dataclass(frozen=True)
 class AuditGoal:
-    """What a bound should reach (the target, or a point above a claim), and the true d′."""
+    """The target of a bound, a value or a point above a claim, and the true d′."""
 
     metric: Reading
     target: float

@@ -67,7 +67,7 @@ class Measured:
 
     @property
     def above(self) -> bool:
-        """Whether more was reached than is allowed, were the bound to count."""
+        """Whether more was reached than is allowed, if the bound counts."""
         if self.allowed is None:
             return False
         return self.reached is None or self.reached > self.allowed
@@ -80,7 +80,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Group:
-    """What an observer who knows that one of a group is in the data may come to believe."""
+    """The largest belief of an observer who knows that one of a group is in the data."""
 
     size: int
     belief: float
@@ -88,7 +88,7 @@ class Group:
 
     @property
     def prior(self) -> float:
-        """The belief of somebody who knows no more than that one of the group is in the data."""
+        """The belief before the release."""
         return 1.0 / self.size
 
     @property
@@ -98,22 +98,29 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """The scores of both worlds, and what the DI adversary kept at each step [trial, step]."""
+    """The scores of both worlds, and what the DI adversary kept at each step [trial, step].
+
+    The latter, and `in_world`, leave out the trials in which it is not finite.
+    """
 
     in_scores: Floats
     out_scores: Floats
     in_world: NDArray[np.bool_]
     log_ratio: Floats | None = None
+    sigma: Floats | None = None
     sensitivity: Floats | None = None
 
     @staticmethod
     def of(arrays: Arrays) -> Trials:
         inside, scores = arrays["in_world"].astype(bool), arrays["score"]
-        if "log_ratio" not in arrays:
-            return Trials(scores[inside], scores[~inside], inside)
-        logs, sensitivity = arrays["log_ratio"], arrays["sensitivity"]
-        kept = np.isfinite(logs).all(1) & np.isfinite(sensitivity).all(1)
-        return Trials(scores[inside], scores[~inside], inside[kept], logs[kept], sensitivity[kept])
+        steps = [arrays[name] for name in ("log_ratio", "sigma", "sensitivity") if name in arrays]
+        kept = np.logical_and.reduce([np.isfinite(each).all(1) for each in steps])
+        found = (each[kept] for each in (inside, *steps)) if steps else [inside]
+        return Trials(scores[inside], scores[~inside], *found)
+
+    @property
+    def scores(self) -> tuple[Floats, Floats]:
+        return self.in_scores, self.out_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,19 +128,19 @@ class AuditRecord:
     """A concluded audit.
 
     Attributes:
-        caveats: what the training and the scores show that the verdict does not say.
+        caveats: what the training and the scores show beyond the verdict.
         rows: each metric with what was reached and what is allowed; the first one decides. The
-            others are read off the band, whose bounds hold together.
-        bounds: ε by each method. The first was named before the trials; none of the others decides.
+            others are read off the band, whose bounds hold simultaneously.
+        bounds: ε by each method. The first was chosen before the trials; the others never decide.
         proved: the ε at the configured δ that the accountant certifies for this training, if any.
         about: what the adversary crafted.
         attacked: data, number of records, adjacency, recipe, trainer, and what the adversary sees.
-        trials: of either world, counted, diverged.
+        trials: how many in each world, counted, diverged.
         label: "not DP: …" for local sensitivity, else None.
         identifiability: Bernau et al.'s numbers, for their adversary.
-        events: what went wrong with blocks on the way, most of which were played again.
+        events: failures of blocks, most of which were played again.
         lower: the lower curves by method, as (fpr, tpr).
-        other_runs: that put the same claim and the same training to the test.
+        other_runs: runs that tested the same claim and the same training.
     """
 
     __repr__ = told("name", "adversary", "verdict")
@@ -221,10 +228,10 @@ class AuditRecord:
     def band(self) -> LowerCurve:
         """What the attacker reached, for a reading at any conditions.
 
-        The band's points lie below the true curve all at once but for a probability of 1 -
-        confidence (its module has the proof), and the true curve is concave, so their hull lies
-        below it in the same trials. Nothing is added to the error by choosing afterwards what to
-        read. No other method has this: their points hold one by one.
+        The band's points all lie below the true curve at once with probability `confidence` (its
+        module has the proof), and the true curve is concave, so their hull lies below it in the
+        same trials. Choosing afterwards what to read adds nothing to the error. Other methods'
+        points hold one by one only.
         """
         points = zip(*self.lower["band"], strict=True)
         return LowerCurve(Polygon.from_points(points), self.config.confidence, "band")
@@ -270,14 +277,14 @@ class AuditRecord:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """Beliefs of somebody who knows that the data hold exactly one of k people.
+        """Beliefs of an observer who knows that the data hold exactly one of k people.
 
-        With p_j the law of what is seen where person j is in the data, the belief in person i is
+        With p_j the law of what is seen if person j is in the data, the belief in person i is
         p_i / (p_i + (k - 1) Q), Q the mean of the other p_j. The replace curve F bounds p_i(S) by
         F(p_j(S)) for each j, and is concave, so by F(Q(S)) too: the two worlds are (p_i, Q), the
-        prior is 1/k, and S is where the belief exceeds its limit. There are none where no replace
-        curve follows from the claim, where the training is not DP, and where the tested settings
-        allow more than is claimed.
+        prior is 1/k, and S is where the belief exceeds its limit. There are none if no replace
+        curve follows from the claim, if the training is not DP, or if the tested settings allow
+        more than is claimed.
         """
         if self.label is not None or self.understated:
             return ()

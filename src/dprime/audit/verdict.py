@@ -29,14 +29,14 @@ class Verdict:
     """What an audit says of a claim.
 
     Attributes:
-        outcome: "refuted" where the attacker reached more than the claim allows, with the stated
-            confidence; "inconclusive" where the bound may not refute, or where the power to notice
-            an attacker of twice the d′ of a Gaussian one who keeps the claim was below 80 %; else
+        outcome: "refuted" if the attacker reached more than the claim allows, with the stated
+            confidence; "inconclusive" if the bound may not refute, or if the power to notice an
+            attacker of twice the d′ of a Gaussian one who keeps the claim was below 80 %; else
             "not refuted", which proves nothing.
         metric: what was compared; for the curve, the TPR at the FPR where both curves differ most.
         detects: d′ of the weakest attacker that this audit would have noticed with a power of 80 %,
-            Gaussian scores assumed; None where there is none, or where the bound may not refute.
-        trials: in each world that would notice twice that d′; only where there were too few.
+            Gaussian scores assumed; None if there is none, or if the bound may not refute.
+        trials: in each world that would notice twice the claim's d′; only if there were too few.
         power_known: whether it is known what this audit would have noticed.
     """
 
@@ -60,9 +60,8 @@ class Verdict:
 def judge(bound: LowerBound, claim: TradeOff, metric: planner.Criterion) -> Verdict:
     """Whether a lower bound refutes a claim, by one metric or by the whole curve.
 
-    By "curve" the claim is refuted where any point of the lower curve lies above the claimed one.
-    A bound that rests on an assumption nobody has accepted, or that the data contradict, refutes
-    nothing.
+    By "curve" the claim is refuted if any point of the lower curve lies above the claimed one. A
+    bound refutes nothing if its assumption is not accepted, or if the data contradict it.
 
     >>> from dprime.audit import lower_bound
     >>> bound = lower_bound(range(60, 160), range(100), method="band")

@@ -131,20 +131,17 @@ WORDS: Mapping[str, Word] = {word.option.name: word for word in _EVERY}
 OF_NOISE = tuple(option.name for option in options.MECHANISM)
 
 
-def in_tables(given: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
-    """Options as a file has them; of a function of the user's `own`, the noise is the claim's."""
-    found: dict[str, Any] = {}
+def over_file(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file has, overridden by the options that were given, each in its table.
+
+    The noise of a training function of the user's own is that of the claim.
+    """
+    own, tables = "trainer" in given or values.get("trainer"), dict[str, Any]()
     for name, value in given.items():
         claimed = own and name in OF_NOISE and "epsilon" not in given
         table = "claim" if claimed else WORDS[name].option.table
-        (found.setdefault(table, {}) if table else found)[name] = value
-    return found
-
-
-def over_file(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a file has, and over it the options that were given."""
-    own = bool("trainer" in given or values.get("trainer"))
-    return merged(values, in_tables(given, own=own))
+        (tables.setdefault(table, {}) if table else tables)[name] = value
+    return merged(values, tables)
 
 
 def words_in(path: str | Path) -> dict[str, Any]:
@@ -159,7 +156,7 @@ def words_in(path: str | Path) -> dict[str, Any]:
 def audits_in(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The words of each audit by its name, from those of a file of several.
 
-    What stands above the audits is common to them; in its own table each says what it has instead.
+    Words above the list are common to all audits; each audit's own table overrides them.
     """
     listed = values[SEVERAL]
     tables = isinstance(listed, list) and all(isinstance(each, Mapping) for each in listed)
@@ -181,7 +178,7 @@ def audits_in(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def merged(words: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Words, and others that win over them, in tables name by name; what is no table stays."""
+    """Words, overridden by others, in tables name by name; a value that is no table stays."""
     found = {**words, **over}
     for name, value in over.items():
         if isinstance(value, Mapping) and name in words:
@@ -191,7 +188,7 @@ def merged(words: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def seed_in(path: Path) -> dict[str, int]:
-    """The seed that a run was begun with, for settings that name none; nothing where it is new."""
+    """The seed of an existing run, for settings that name none."""
     if not path.exists():
         return {}
     with Run.open(path, verify=False) as run:

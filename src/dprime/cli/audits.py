@@ -30,13 +30,13 @@ from dprime.text import round_down
 @takes(*ASKED, options.JSON)
 def plan(**given: str) -> None:
     """Compute how many trials an audit needs, or what --trials can show."""
-    made = planned(given)
-    if "json" in given or made.command is None:
-        show(made.to_dict(), given, *made.lines())
+    made, lines = planned(given)
+    if "json" in given or made["command"] is None:
+        show(made, given, *lines)
         return
-    sentence, *limits = made.lines()
+    sentence, *limits = lines
     show({}, given, sentence)
-    say(f"The audit: {made.command}")
+    say(f"The audit: {made['command']}")
     show({}, given, *limits)
 
 

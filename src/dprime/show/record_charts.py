@@ -12,7 +12,7 @@ import numpy as np
 from dprime import text
 from dprime.audit.identifiability import belief_bound
 from dprime.audit.record import EXCEEDED, AuditRecord
-from dprime.audit.separation import separation
+from dprime.audit.scores import separation
 from dprime.mechanisms import DPSGD
 from dprime.show import charts
 from dprime.show.chart import Chart, labelled

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprime.audit import Bayesian, ClopperPearson, lower_bound
 from dprime.audit.estimators.bayesian import _Region, credible_epsilon
 
 PAIRS = [
@@ -55,11 +54,3 @@ def test_it_is_symmetric_and_falls_with_confidence(fp, fn, delta):
     half = credible_epsilon(one, other, delta, 0.5)
     assert credible_epsilon(one, other, delta, 0.05) <= half + 1e-6
     assert credible_epsilon(other, one, delta, 0.5) == pytest.approx(half, abs=1e-4)
-
-
-def test_it_is_bolder_than_clopper_pearson_at_the_same_threshold():
-    rng = np.random.default_rng(0)
-    scores = rng.normal(2, 1, 500), rng.normal(0, 1, 500)
-    credible = lower_bound(*scores, method=Bayesian(threshold=1.0))
-    exact = lower_bound(*scores, method=ClopperPearson(threshold=1.0))
-    assert exact.epsilon < credible.epsilon

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprime.audit import ClopperPearson, lower_bound
-from dprime.audit.estimators.base import geometric_ranks, upper_end
+from dprime.audit.estimators.base import upper_end
 from dprime.metrics import Reading
 
 
@@ -29,14 +29,6 @@ def test_the_upper_end_is_where_so_few_errors_become_unlikely(errors, more, leve
     assert scipy.stats.binom.cdf(errors, errors + more, rate) == pytest.approx(level, rel=1e-9)
 
 
-@pytest.mark.parametrize("trials", [1, 2, 7, 100, 12_345])
-def test_ranks_exist(trials):
-    ranks = geometric_ranks(trials, 0.35, 3.0)
-    assert ranks[0] == 1
-    assert ranks[-1] <= max(1, round(0.35 * trials))
-    assert ranks == sorted(set(ranks))
-
-
 COUNTS = st.tuples(st.integers(0, 80), st.integers(1, 80))
 
 
@@ -53,14 +45,6 @@ def test_epsilon_is_the_printed_formula(fn, fp, delta):
     ratios = [(1 - delta - f) / m, (1 - delta - m) / f, 1.0]
     assert bound.epsilon == pytest.approx(math.log(max(ratios)), abs=1e-10)
     assert bound.curve.advantage() == pytest.approx(max(0.0, 1 - f - m), abs=1e-12)
-
-
-def test_a_score_at_the_threshold_is_no_member():
-    inside, outside = np.full(50, 0.5), np.zeros(50)
-    at = lower_bound(inside, outside, method=ClopperPearson(threshold=0.5))
-    below = lower_bound(inside, outside, method=ClopperPearson(threshold=0.4))
-    assert at.epsilon == 0.0
-    assert below.epsilon > 2.0
 
 
 def test_the_threshold_is_chosen_on_trials_that_are_not_counted():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dprime.audit import lower_bound
 from dprime.audit.estimators.gaussian import (
+    _anderson_p,
     d_prime_bound,
     equal_variances,
     noncentrality_bound,
@@ -118,8 +119,6 @@ def test_other_scores_are_objected_to(kind):
 
 def test_the_normality_test_agrees_with_its_tabulated_points():
     """D'Agostino and Stephens, table 4.7: 5 % at 0.752 and 1 % at 1.035."""
-    from dprime.audit.estimators.gaussian import _anderson_p
-
     assert _anderson_p(0.752) == pytest.approx(0.05, abs=0.002)
     assert _anderson_p(1.035) == pytest.approx(0.01, abs=0.0005)
     xs = np.linspace(0.01, 20, 4000)
@@ -134,8 +133,6 @@ def test_the_normality_statistic_is_anderson_and_darlings():
     cdf = scipy.stats.norm.cdf(z)
     i = np.arange(1, 81)
     a = -80 - ((2 * i - 1) * (np.log(cdf) + np.log(1 - cdf[::-1]))).mean()
-    from dprime.audit.estimators.gaussian import _anderson_p
-
     assert normality(world) == pytest.approx(_anderson_p(a * (1 + 0.75 / 80 + 2.25 / 6400)))
 
 

@@ -12,7 +12,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dprime import validate
-from dprime.audit.separation import finite_scores
+from dprime.audit.scores import finite_scores
 from dprime.mechanisms import ADJACENCIES
 from dprime.roc import auc
 from dprime.show import theme, wording
