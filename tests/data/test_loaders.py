@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dprime import data
-from dprime.data import adult, files, images, loaders, retail100
+from dprime.data import adult, files, loaders
 from dprime.validate import InputError
 
 SHOKRI = "github.com/privacytrustlab/datasets"
@@ -110,7 +110,7 @@ def test_diabetes():
     parts = data.load("diabetes")
     assert (len(parts.train), len(parts.test), parts.train.classes) == (354, 88, None)
     assert parts.train.columns == loaders.DIABETES_COLUMNS
-    whole = loaders._diabetes(None)
+    whole = loaders.diabetes(None)
     assert (whole.labels.min(), whole.labels.max()) == (np.float32(25 / 350), np.float32(346 / 350))
     inner = np.delete(whole.records, 1, axis=1)
     assert 0 <= inner.min() < inner.max() < 1
@@ -153,7 +153,7 @@ def test_openml_gives_the_same_digits(tmp_path, monkeypatch):
 
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
     refused("mnist", None, "must be 70000, but it is 12", ADDRESSES["mnist"], source="openml")
-    monkeypatch.setattr(images, "MNIST_SIZES", (8, 4))
+    monkeypatch.setattr(loaders, "MNIST_SIZES", (8, 4))
     write_mnist(tmp_path)
     assert same(data.load("mnist", source="openml"), data.load("mnist", tmp_path))
 
@@ -329,7 +329,7 @@ def test_retail100_is_a_slow_copy_of_its_definition(tmp_path):
     baskets += [[699], [698, 698, 698], []]  # dropped, or counted once
     rows = [" ".join(map(str, basket)) + " " for basket in baskets]
     write(tmp_path / "retail" / "retail.dat.gz", "\n".join(rows).encode())
-    made, again = (retail100.load(tmp_path) for _ in range(2))
+    made, again = (loaders.retail100(tmp_path) for _ in range(2))
     sets = [set(basket) for basket in baskets]
     counts = {item: sum(item in basket for basket in sets) for item in range(700)}
     top = sorted(counts, key=lambda item: (-counts[item], item))[:600]
@@ -339,7 +339,7 @@ def test_retail100_is_a_slow_copy_of_its_definition(tmp_path):
     assert (made.kind, made.classes, made.name) == ("binary", 100, "retail100")
     assert np.array_equal(made.labels, again.labels)
     assert len(np.unique(made.labels)) > 50
-    for documented in (retail100.load, loaders.load):
+    for documented in (loaders.retail100, loaders.load):
         assert "is not Purchase-100" in " ".join(documented.__doc__.split())
 
 
