@@ -1,7 +1,7 @@
 import numpy as np
 import torch
 
-from dprime.canaries.weight_index import WeightIndex
+from dprime.canaries.base import WeightIndex
 
 
 def test_what_stands_at_flat_positions_is_read_also_in_rows():

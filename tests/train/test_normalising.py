@@ -9,7 +9,7 @@ from torch.func import functional_call, jacrev
 
 from dprime.train.batches import Records
 from dprime.train.network import layered
-from dprime.train.normalising import NormalisedConv2d
+from dprime.train.convolution import NormalisedConv2d
 
 TRIALS, RECORDS = 3, 4
 torch.manual_seed(0)  # of the networks below

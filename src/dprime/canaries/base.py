@@ -14,6 +14,7 @@ weights. What may be said of a report is at each kind of canary.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ from dprime.monitor.tails import without_tails
 from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import Array
 from dprime.seeds import check_seed, fresh_seed
+
+Indices = NDArray[np.int64]
 
 COINS, PLACES, BATCHES, RECORDS = range(4)  # the purposes of randomness, each with its own stream
 PUBLIC_SIZE = "zero-out"  # the adjacency that canaries test: each counts, or counts for nothing
@@ -182,3 +185,32 @@ class Canaries(Watcher):
 def saved(array: Array) -> Tensor:
     """An array as a checkpoint keeps it."""
     return torch.from_numpy(array.copy())
+
+
+class WeightIndex:
+    """Weights out of all parameters, by their positions in these laid end to end, ascending.
+
+    Each stands in the parameter `owner` [place] at `offset` [place].
+
+    >>> places = WeightIndex(np.array([1, 4]), [torch.zeros(2, 2), torch.zeros(3)])
+    >>> places.owner.tolist(), places.offset.tolist()
+    ([0, 1], [1, 0])
+    >>> places.read([torch.tensor([5.0, 6.0, 7.0, 8.0]), torch.tensor([1.0, 2.0, 3.0])])
+    tensor([6., 1.])
+    """
+
+    def __init__(self, flat: Indices, parameters: Sequence[Tensor]) -> None:
+        sizes = np.array([p.numel() for p in parameters])
+        ends = np.cumsum(sizes)
+        self.owner = np.searchsorted(ends, flat, side="right").astype(np.int64)
+        self.offset = flat - (ends - sizes)[self.owner]
+        self._own = [
+            torch.from_numpy(self.offset[self.owner == k]).to(p.device)
+            for k, p in enumerate(parameters)
+        ]
+
+    def read(self, parts: Iterable[Tensor]) -> Tensor:
+        """[..., place]: what stands there in parts [..., weight of a parameter]."""
+        pairs = zip(parts, self._own, strict=True)
+        found = [part.index_select(-1, own) for part, own in pairs if own.shape[0]]
+        return torch.cat(found, dim=-1)

@@ -46,8 +46,7 @@ from opacus.optimizers import DPPerLayerOptimizer
 from torch import Tensor, nn
 
 from dprime import validate
-from dprime.canaries.base import BATCHES, PLACES, Canaries, saved
-from dprime.canaries.weight_index import Indices, WeightIndex
+from dprime.canaries.base import BATCHES, PLACES, Canaries, Indices, WeightIndex, saved
 from dprime.monitor.opacus_training import OpacusTraining
 from dprime.parameters import LEAST_NOISE
 from dprime.privacy_loss import Array

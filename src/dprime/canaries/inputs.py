@@ -39,9 +39,8 @@ from torch import Tensor, func, nn
 from torch.utils.data import Dataset
 
 from dprime import validate
-from dprime.canaries.base import PLACES, RECORDS, Canaries, saved
+from dprime.canaries.base import PLACES, RECORDS, Canaries, WeightIndex, saved
 from dprime.canaries.gradients import log_ratio
-from dprime.canaries.weight_index import WeightIndex
 from dprime.monitor.opacus_training import OpacusTraining, own_criterion
 from dprime.privacy_loss import Array
 from dprime.train.hookless import without_hooks

@@ -17,10 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from dprime.train.batches import Records
-from dprime.train.convolution import Conv2d
+from dprime.train.convolution import Conv2d, GroupNorm, LayerNorm, NormalisedConv2d
 from dprime.train.layers import Change, Embedding, LayerRule, LayerTrace, Linear, without
 from dprime.train.losses import Loss, per_trial
-from dprime.train.normalising import GroupNorm, LayerNorm, NormalisedConv2d
 
 _ELEMENTWISE = """
     ReLU ReLU6 LeakyReLU ELU SELU CELU GELU SiLU Mish Tanh Sigmoid Hardtanh Hardswish Hardsigmoid
