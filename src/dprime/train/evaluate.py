@@ -73,10 +73,8 @@ class Trained:
     def _kept(self) -> Tensor:
         if self.weights is not None:
             return self.weights
-        raise validate.InputError(
-            "The final weights were not kept: train with keep_weights=True, or measure with an "
-            "observer such as FinalAccuracy."
-        )
+        remedy = "train with keep_weights=True, or measure with an observer such as FinalAccuracy"
+        raise validate.InputError.of("The final weights", "be kept", "they were not", remedy)
 
 
 def accuracy(
