@@ -16,6 +16,7 @@ from dprime.train import (
     Compute,
     Cosine,
     Decay,
+    LikelihoodRatio,
     Observer,
     TrainingConfig,
     TrainingData,
@@ -158,6 +159,12 @@ test_bad_input_is_one_sentence = refuses(
         "blocks be between 0 and 0": asked(blocks=[1]),
         "initial be one of fresh, given": asked(initial="zero"),
         "initial be of shape (18,) or (2, 18)": asked(initial=torch.zeros(3)),
+        "data be two worlds for a canary gradient": asked(canary=object()),
+        "data be two worlds for local sensitivity": asked(sensitivity="local"),
+        "data be two worlds for a likelihood ratio": lambda: trained(SMALL, LikelihoodRatio()),
+        "noise_multiplier be above 0": lambda: trained(
+            "remove", LikelihoodRatio(), noise_multiplier=0.0
+        ),
         "device be available": asked(compute=Compute("cuda:99")),
         "memory be at least 1": asked(compute=Compute(memory=0.01)),
         "The final weights of 10000 trials fit": asked(**MANY),

@@ -236,12 +236,6 @@ def test_observers_see_it_and_sensitivity_and_noise_are_the_canarys(pair, option
         torch.testing.assert_close(torch.tensor(noise.sigmas[at]).float(), scale)
 
 
-@pytest.mark.parametrize(("options", "canary"), [({}, Made()), ({"sensitivity": "local"}, None)])
-def test_one_world_is_refused(options, canary):
-    with pytest.raises(ValueError, match="data must be two worlds for"):
-        trained(SMALL, canary=canary, **options)
-
-
 # Records without a finite gradient ----------------------------------------------------------------
 
 ONCE = TrainingConfig(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
