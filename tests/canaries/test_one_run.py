@@ -7,7 +7,7 @@ from brief import one_line
 from dprime import DPSGD, TradeOff
 from dprime.audit.estimators.one_run import AGREEING, Guessed, least_total
 from dprime.canaries.gradients import log_ratio
-from dprime.canaries.one_run import GRID, lower_epsilon, one_run, plan_guesses, right_guesses
+from dprime.canaries.one_run import lower_epsilon, one_run, right_guesses
 from refusals import refuses
 
 LEVEL = AGREEING * 0.05
@@ -91,18 +91,6 @@ def test_a_false_claim_is_broken_although_its_epsilon_is_out_of_reach():
     assert found.refuted
     assert found.bound < found.claimed
     assert one_line(found)
-
-
-def test_the_number_of_guesses_is_the_one_that_breaks_the_claim_most_easily():
-    claim = TradeOff.gaussian(1.0)
-    guesses, needed = plan_guesses(claim, 1000, LEVEL)
-    assert guesses in {round(500 * k / GRID) for k in range(1, GRID + 1)}
-
-    def breaks(right):
-        return least_total(claim.shape.fpr, Guessed(500, guesses, right), LEVEL) > 1
-
-    assert breaks(needed)
-    assert not breaks(needed - 1)
 
 
 def test_a_claim_beyond_all_guesses_says_so():

@@ -192,10 +192,10 @@ class WeightIndex:
 
     Each stands in the parameter `owner` [place] at `offset` [place].
 
-    >>> places = WeightIndex(np.array([1, 4]), [torch.zeros(2, 2), torch.zeros(3)])
+    >>> places = WeightIndex(np.array([1, 4]), [torch.zeros(2, 2), torch.zeros(3), torch.zeros(1)])
     >>> places.owner.tolist(), places.offset.tolist()
     ([0, 1], [1, 0])
-    >>> places.read([torch.tensor([5.0, 6.0, 7.0, 8.0]), torch.tensor([1.0, 2.0, 3.0])])
+    >>> places.read([torch.tensor([5.0, 6, 7, 8]), torch.tensor([1.0, 2, 3]), torch.tensor([9.0])])
     tensor([6., 1.])
     """
 
