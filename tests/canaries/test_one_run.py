@@ -7,7 +7,7 @@ from brief import one_line
 from dprime import DPSGD, TradeOff
 from dprime.audit.estimators.one_run import AGREEING, Guessed, least_total
 from dprime.canaries.gradients import log_ratio
-from dprime.canaries.one_run import lower_epsilon, one_run, right_guesses
+from dprime.canaries.one_run import lower_epsilon, one_run, plan_guesses, right_guesses
 from refusals import refuses
 
 LEVEL = AGREEING * 0.05
@@ -98,6 +98,14 @@ def test_a_claim_beyond_all_guesses_says_so():
     found = one_run(scores, inside, TradeOff.gaussian(8.0))
     assert (found.verdict, found.needed) == ("inconclusive", None)
     assert "use more canaries" in found.sentence
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_an_odd_number_of_canaries_can_refute_too(epsilon):
+    claim = TradeOff.from_lines([(epsilon, 1e-5)])
+    guesses, needed = plan_guesses(claim, 51, LEVEL)
+    assert needed is not None
+    assert needed <= guesses <= 26
 
 
 def test_no_claim_still_has_a_bound():
