@@ -187,6 +187,12 @@ def test_clipped_sums_are_those_of_autograd(seed):
     scale = float(expected.norm(dim=1).max())
     assert float((sums.double() - expected).norm(dim=1).max()) <= 3e-4 * scale
     assert float(sums[:-1].double().norm(dim=1).max()) <= clip_norm
+    x, weights = torch.tensor(case.data.records), done.network.given_weights()
+    with torch.no_grad():
+        outputs = case.model(x.long() if case.words else x)
+    for own in (x[None], torch.stack([x, x])):
+        found = done.network.outputs(weights.expand(2, -1), own)
+        torch.testing.assert_close(found, outputs.expand(2, -1, -1), rtol=1e-4, atol=1e-5)
 
 
 def stretched(case, rng):

@@ -80,9 +80,14 @@ class Functional(Network):
 
     @torch.no_grad()
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
-        shared = x.shape[0] == 1
-        over_trials = vmap(partial(self._call, self._fresh()), in_dims=(0, None if shared else 0))
-        return over_trials(self._named(weights), x[0] if shared else x)
+        of_trial, named = partial(self._call, self._fresh()), self._named(weights)
+        try:
+            over = None if len(x) == 1 else 0
+            return vmap(of_trial, in_dims=(0, over))(named, x[0] if len(x) == 1 else x)
+        except RuntimeError:  # a layer that vmap cannot follow, such as nn.LSTM
+            trials = [{name: w[i] for name, w in named.items()} for i in range(len(weights))]
+            own = x.expand(len(weights), *x.shape[1:])
+            return torch.stack([of_trial(*each) for each in zip(trials, own, strict=True)])
 
     def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
         return self._derivatives(weights, x, y.expand(x.shape[:2]), loss, argnums=1)[0]
