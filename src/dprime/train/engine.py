@@ -168,7 +168,7 @@ def _train_all(
 
 
 def _copies(run: EngineContext) -> int:
-    """Tensors of the weights' size that a trial needs: weights, sum, and what is kept beside."""
+    """How many tensors of the weights' size a trial needs."""
     worlds_apart = bool(run.observers) or run.training.sensitivity == "local"
     crafted = 0 if run.canary is None else 4 * run.sampler.differing
     kept = sum(observer.copies for observer in run.observers)
@@ -229,7 +229,7 @@ def _train_slice(
 
 
 def _crafted(step: Step) -> tuple[Tensor, ...] | None:
-    """What the adversary puts in the place of the differing records' gradients, clipped."""
+    """The gradients that replace those of the differing records, clipped."""
     run = step.run
     if run.canary is None:
         return None

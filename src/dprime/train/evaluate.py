@@ -1,4 +1,4 @@
-"""The models that came out, what may be said of them, and how well each does on records."""
+"""The trained models, what may be claimed of them, and how well each does on records."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class LayerTrace(ABC):
 
     @abstractmethod
     def squared_norms(self) -> Tensor:
-        """Those of each record's gradient with respect to this layer's weights [R, n]."""
+        """The squared norm of each record's gradient by this layer's weights [R, n]."""
 
     @abstractmethod
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
@@ -69,7 +69,7 @@ class LayerTrace(ABC):
 
     @abstractmethod
     def numbers(self) -> int:
-        """How many numbers are made beside the output, its error and the sums."""
+        """How many numbers are in memory besides the output, its error and the sums."""
 
 
 class LayerRule(ABC):
@@ -81,7 +81,7 @@ class LayerRule(ABC):
 
 
 def as_probe(y: Tensor) -> Tensor:
-    """A tensor at which the error can be taken, also where nothing before it needs one."""
+    """The tensor as a place in the graph where the error can be taken."""
     return y if y.requires_grad or not torch.is_grad_enabled() else y.requires_grad_()
 
 

@@ -74,7 +74,7 @@ Traced = tuple[LayerTrace, tuple[Parameter, ...]]  # a layer's trace of a pass, 
 
 
 class RecordGradients:
-    """Those of a chunk of records, of which only norms and weighted sums are made, from traces."""
+    """The gradients of a chunk of records, known by their norms and weighted sums alone."""
 
     def __init__(self, losses: Tensor, traces: Sequence[Traced]) -> None:
         self.losses, self._traces = losses, traces  # losses of each record [trial, record]

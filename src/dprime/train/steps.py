@@ -56,7 +56,7 @@ class EngineContext:
 class Part:
     """The records of a batch that go through the model together, from the place `start` on.
 
-    Their gradients can be let go and made again: only one part need be in memory.
+    Gradients can be released and made again, so that only one part is in memory.
     """
 
     def __init__(self, make: Callable[[], RecordGradients], start: int) -> None:
