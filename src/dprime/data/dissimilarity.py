@@ -139,8 +139,8 @@ def dataset_sensitivity(
         index, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
     else:
         index, scores = np.empty(0, np.int64), np.empty(0)
-        for more, found in parts:
-            index, scores = _ends(np.append(index, more), np.append(scores, found), keep)
+        for places, values in parts:
+            index, scores = _ends(np.append(index, places), np.append(scores, values), keep)
     order = np.lexsort((index, -scores))
     rows, partners = np.divmod(index[order], columns)
     return Ranking(rows, partners if replace else None, scores[order], keep)

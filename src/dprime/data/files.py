@@ -34,7 +34,7 @@ class DataSource:
     address: str
 
     def look(self, data_dir: Path | None, *names: str) -> Path | None:
-        """The first of these files that exists, plain or gzipped, in its folder or in `data_dir`."""
+        """The first of these files that exists, plain or gzipped, in its folder or `data_dir`."""
         if data_dir is None:
             return None
         places = [data_dir / part / name for name in names for part in (self.folder, "")]

@@ -34,7 +34,7 @@ class Optimizer(ABC):
 
     @abstractmethod
     def move(self, weights: Tensor, gradient: Tensor, rate: float, step: int, state: State) -> None:
-        """Change weights and state in place, and use the gradient as scratch; `step` counts from 0."""
+        """Change weights and state in place; `step` counts from 0. The gradient is used as scratch."""
 
 
 @dataclass(frozen=True)
