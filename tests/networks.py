@@ -1,4 +1,4 @@
-"""A small network for every rule of a layer, with the shape of its records."""
+"""A small network for every rule of a layer, with the shape of its records; and a steep loss."""
 
 import torch
 from torch import nn
@@ -92,3 +92,10 @@ NETWORKS = {
         shape=("words", 6),
     ),
 }  # fmt: skip
+
+
+def steep(outputs, labels):
+    """Cross-entropy, and for the last class a root of 0 whose derivative is not a number."""
+    losses = nn.functional.cross_entropy(outputs, labels, reduction="none")
+    root = torch.where(labels == 2, outputs[:, 0] * 0, 1.0).sqrt()
+    return losses + torch.where(labels == 2, root, 0.0)

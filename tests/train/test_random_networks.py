@@ -14,8 +14,8 @@ from torch.nn.utils import parametrizations
 from dprime.data.dataset import Dataset
 from dprime.train import TrainingConfig, TrainingData, train
 from dprime.train.losses import named_loss
-from networks import NETWORKS
-from trials import Sums
+from networks import NETWORKS, steep
+from trials import Sums, Wrapped
 
 WIDTH, PLACES, CLASSES = 4, 3, 3
 
@@ -197,7 +197,11 @@ def test_clipped_sums_are_those_of_autograd(seed):
 
 def stretched(case, rng):
     """The same with numbers of any size that float32 holds, in records, labels and weights."""
-    model, data = copy.deepcopy(case.model), case.data
+    model, data, loss = copy.deepcopy(case.model), case.data, case.loss
+    if rng.random() < 0.5 and not case.words and loss is not weighted:
+        model = Wrapped(model)
+    if rng.random() < 0.5 and data.classes is not None:
+        loss = steep
     with torch.no_grad():
         for weight in model.parameters():
             if rng.random() < 0.2:
@@ -209,14 +213,17 @@ def stretched(case, rng):
     labels = data.labels * sizes if data.classes is None else data.labels
     held = {"records": records, "labels": labels}
     data = dataclasses.replace(data, **{k: np.clip(v, -3.4e38, 3.4e38) for k, v in held.items()})
-    return case._replace(model=model, data=data)
+    return case._replace(model=model, data=data, loss=loss)
 
 
 @pytest.mark.filterwarnings(SLOWLY, NESTED)
 # Of 600 seeds, the later ones here moved it by more where C over their norms had few digits.
-@pytest.mark.parametrize("seed", [*range(len(KINDS)), 140, 284, 401, 406, 480])
+@pytest.mark.parametrize("seed", [*range(len(KINDS)), 68, 151, 252, 546, 589])
 def test_no_record_of_any_size_moves_the_sum_by_more(seed):
-    """Every record alone moves the sum by at most C, and so it does in the sum of all."""
+    """Every record alone moves the sum by at most C, and so it does in the sum of all.
+
+    One whose gradient is not a number counts as zero.
+    """
     rng = np.random.default_rng(seed)
     case = stretched(random_case(seed), rng)
     clip_norm = float(10.0 ** rng.uniform(-12, 18))
@@ -224,3 +231,5 @@ def test_no_record_of_any_size_moves_the_sum_by_more(seed):
     assert bool(found.isfinite().all())
     assert float(found.norm(dim=1)[:-1].max()) <= 1 + 1e-5
     assert float((found[-1] - found[:-1].sum(0)).norm()) <= 1e-3
+    if case.loss is steep:
+        assert not found[:-1][torch.tensor(case.data.labels) == 2].any()
