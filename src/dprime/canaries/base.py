@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -44,6 +44,9 @@ TAG = int.from_bytes(b"dprime canaries")
 
 class Canaries(Watcher):
     """Canaries of any kind, each in the training by its own fair coin."""
+
+    summed: ClassVar[tuple[str, ...]]
+    """What is added up for each canary from step to step, and saved."""
 
     def __init__(self, count: int, *, seed: int | None = None, confidence: float = 0.95) -> None:
         self.count = validate.whole("count", count, example=1000)
@@ -166,7 +169,8 @@ class Canaries(Watcher):
         It tells the coins, and scores from which noise can be computed: the certificate does not
         hold against those who have it and the weights.
         """
-        return {
+        sums = {name: torch.from_numpy(vars(self)[f"_{name}"].copy()) for name in self.summed}
+        return sums | {
             "kind": self.name, "count": self.count, "seed": self._seed, "steps": self._steps,
             "lost": self._lost,
         }  # fmt: skip
@@ -180,11 +184,8 @@ class Canaries(Watcher):
                 raise validate.invalid_value(what, state.get(name), wanted, remedy)
         self._seed = int(state["seed"])
         self._steps, self._lost = int(state["steps"]), int(state["lost"])
-
-
-def saved(array: Array) -> Tensor:
-    """An array as a checkpoint keeps it."""
-    return torch.from_numpy(array.copy())
+        for name in self.summed:
+            vars(self)[f"_{name}"] = state[name].cpu().numpy().copy()
 
 
 class WeightIndex:

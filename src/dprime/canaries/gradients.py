@@ -46,7 +46,7 @@ from opacus.optimizers import DPPerLayerOptimizer
 from torch import Tensor, nn
 
 from dprime import validate
-from dprime.canaries.base import BATCHES, PLACES, Canaries, Indices, WeightIndex, saved
+from dprime.canaries.base import BATCHES, PLACES, Canaries, Indices, WeightIndex
 from dprime.monitor.opacus_training import OpacusTraining
 from dprime.parameters import LEAST_NOISE
 from dprime.privacy_loss import Array
@@ -77,6 +77,7 @@ class GradientCanaries(Canaries):
     """
 
     name: ClassVar[str] = "gradient canaries"
+    summed: ClassVar[tuple[str, ...]] = ("ratio", "repeated")
 
     def __init__(
         self, count: int = 1000, *, seed: int | None = None, confidence: float = 0.95
@@ -177,20 +178,13 @@ class GradientCanaries(Canaries):
             )
         return notes
 
-    def state_dict(self) -> dict[str, Any]:
-        """Coins' seed and scores, which are secrets.
-
-        What was seen in the last step is left out: it is that step's noise. So the score for
-        repeated noise lacks one term for every resume, and all else is as without one.
-        """
-        scores = {"ratio": self._ratio, "repeated": self._repeated}
-        return super().state_dict() | {name: saved(array) for name, array in scores.items()}
-
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with the same coins, weights and scores."""
+        """Go on with the same coins, weights and scores.
+
+        The state does not hold what was seen in the last step, which is that step's noise. So the
+        score for repeated noise lacks one term for every resume.
+        """
         super().load_state_dict(state)
-        kept = (state[name].cpu().numpy().copy() for name in ("ratio", "repeated"))
-        self._ratio, self._repeated = kept
         self._before = None
         if self._training is not None:
             self._draw_places()

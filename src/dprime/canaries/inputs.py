@@ -39,7 +39,7 @@ from torch import Tensor, func, nn
 from torch.utils.data import Dataset
 
 from dprime import validate
-from dprime.canaries.base import PLACES, RECORDS, Canaries, WeightIndex, saved
+from dprime.canaries.base import PLACES, RECORDS, Canaries, WeightIndex
 from dprime.canaries.gradients import log_ratio
 from dprime.monitor.opacus_training import OpacusTraining, own_criterion
 from dprime.privacy_loss import Array
@@ -76,6 +76,7 @@ class InputCanaries(Canaries):
     """
 
     name: ClassVar[str] = "input canaries"
+    summed: ClassVar[tuple[str, ...]] = ("total",)
 
     def __init__(
         self,
@@ -235,7 +236,7 @@ class InputCanaries(Canaries):
 
     def state_dict(self) -> dict[str, Any]:
         """The coins' seed and the score, which are secrets."""
-        return super().state_dict() | {"total": saved(self._total), "norm": self._norm}
+        return super().state_dict() | {"norm": self._norm}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on with the same coins and score."""
@@ -245,7 +246,6 @@ class InputCanaries(Canaries):
                 "give it when the canaries are made, so that the same records are mixed in",
             )  # fmt: skip
         super().load_state_dict(state)
-        self._total = state["total"].cpu().numpy().copy()
         self._norm = state["norm"]
 
 
