@@ -21,11 +21,15 @@ def planned(model, shape, records, memory, trials=1000, rate=1.0):
     return slice_plan(layered(model), sampler, 3, int(memory * GIGABYTE), trials, None)
 
 
-def test_small_models_run_many_trials_at_once_and_large_batches_are_cut():
+def test_small_models_run_many_trials_at_once_and_large_batches_are_cut(monkeypatch):
     small = planned(dense(10, 4, 3), (10,), 50, 2.0)
     assert (small.trials > 50, small.records) == (True, 50)
     large = planned(dense(784, 2000, 3), (784,), 5000, 0.5)
     assert (large.trials, 1 <= large.records < 5000) == (1, True)
+    wide = dense(784, 300, 3), (784,), 5000, 2.0
+    few = planned(*wide, rate=0.1).trials  # with records of their own
+    monkeypatch.setattr("dprime.train.slices.OWN_RECORDS", 1 << 40)
+    assert 1 <= few < planned(*wide, rate=0.1).trials
 
 
 def test_trials_are_shared_out_among_the_threads(monkeypatch):
@@ -43,11 +47,6 @@ def test_slices_never_cross_a_block():
     assert found == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9], [20, 21, 22, 23], [24]]
 
 
-def test_memory_that_cannot_do():
-    with pytest.raises(ValueError, match=r"memory must be at least \d+ MB for this model and data"):
-        planned(dense(784, 5000, 3), (784,), 50, 0.05)
-
-
 def kept(memory, rate=0.02, trainings=1000, model=None):
     net = model or nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 3))
     sampler = Sampler(TrainingData.alone(blobs(100, (1, 8, 8))), rate, torch.device("cpu"))
@@ -61,12 +60,6 @@ def test_windows_of_a_pool_are_kept_where_they_fit_and_come_again():
     assert kept(4 * size, trainings=99) == 0  # two records a step: not all are drawn twice
     assert kept(4 * size, rate=0.5) == 0  # all records are computed at every step
     assert kept(1 << 30, model=nn.Sequential(nn.Flatten(), nn.Linear(64, 3))) == 0
-
-
-def test_few_trials_with_records_of_their_own_run_at_once(monkeypatch):
-    own = planned(dense(784, 300, 3), (784,), 5000, 2.0, rate=0.1)
-    monkeypatch.setattr("dprime.train.slices.OWN_RECORDS", 1 << 40)
-    assert 1 <= own.trials < planned(dense(784, 300, 3), (784,), 5000, 2.0, rate=0.1).trials
 
 
 SCRIPT = """
