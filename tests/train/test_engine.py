@@ -145,6 +145,21 @@ def test_an_error_stops_the_other_slices():
     assert max(last) < 4999
 
 
+def test_a_step_that_is_over_is_let_go():
+    """In a reference cycle its gradients would stay in memory until somebody collects it."""
+    steps = []
+
+    class Looking(Observer):
+        def see(self, step):
+            assert not any(earlier() for earlier in steps)
+            steps.append(weakref.ref(step))
+
+    gc.disable()
+    trained(SMALL, Looking(), trials=1)
+    gc.enable()
+    assert len(steps) == 3
+
+
 def asked(**options):
     return lambda: trained(**{"pair": SMALL, "model": dense(5, 3), "trials": 2, **options})
 

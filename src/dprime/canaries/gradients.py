@@ -61,17 +61,16 @@ MOST_NUMBERS = 2**24
 class GradientCanaries(Canaries):
     """An audit in one run by gradients that are added to the batch.
 
-    They go through the optimizer's own clipping and noise, so a mistake in either shows. They do
-    not go through the data loader and the model; `InputCanaries` do. Every step gets q count / 2
-    further gradients of norm C on average, each in one weight: nobody's guarantee gets worse by it,
-    and the training is disturbed a little.
+    They pass through the optimizer's own clipping and noise, so a mistake in either shows. They do
+    not pass through the data loader and the model; `InputCanaries` do. Every step gets q count / 2
+    more gradients of norm C on average, each in one weight: no guarantee gets worse, and the
+    training is disturbed a little.
 
-    Scores, coins and the whole state are secrets of the one who trains. The report too depends on
-    noise that protects the records: it is not covered by the certificate of the weights, and not
-    for publication beside them.
+    Scores, coins and state must stay with whoever trains. The report depends on noise that protects
+    the records, so the certificate of the weights does not cover it: do not publish both.
 
     Args:
-        count: how many canaries, each in by its own coin; at most one for each weight.
+        count: how many canaries there are; at most one for each weight.
         seed: of the coins; drawn in secret if not given.
         confidence: of the bound on ε, and of the verdict.
     """
@@ -117,7 +116,7 @@ class GradientCanaries(Canaries):
             (self._add_clipped if training.ghost else self._add_through_clipping)(training, drawn)
 
     def after_noise(self, training: OpacusTraining) -> None:
-        """Take the step into every score."""
+        """Add the step to every score."""
         x = self._signs * (self._read(training.noisy()) - self._own) / training.clip_norm
         self._lost += not np.isfinite(x).all()
         rate, noise = training.sample_rate, training.noise_multiplier

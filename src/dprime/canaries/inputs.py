@@ -114,16 +114,16 @@ class InputCanaries(Canaries):
         """Canaries for a data set of (tensor, class) pairs.
 
         Each is a random direction, `factor` times as long as a record can be, with a random class.
-        No record's values have a part in that, because canaries that follow the data would tell of
-        them. So give `scale` and `classes` as they are known without looking.
+        It does not depend on the values of any record, because canaries that follow the data would
+        reveal them. So give `scale` and `classes` as they are known without looking at the data.
 
         Args:
             dataset: what is trained on; shape and type of its first pair are used.
             count: how many canaries.
             classes: how many there are; labels are drawn from 0 to classes - 1.
-            scale: the largest number that a record may hold, such as 1 for pixels from 0 to 1; a
-                rough one will do. A record of d numbers is at most scale √d long.
-            factor: how far out.
+            scale: the largest number in a record, roughly, such as 1 for pixels from 0 to 1. A
+                record of d numbers is at most scale √d long.
+            factor: how many times as long as a record.
             seed: of records and coins; drawn in secret if not given.
             options: of `InputCanaries`.
 
@@ -180,7 +180,7 @@ class InputCanaries(Canaries):
         self._places = WeightIndex(chosen, list(training.parameters()))
 
     def after_noise(self, training: OpacusTraining) -> None:
-        """Look at the canaries, where it is the step's turn."""
+        """Score the canaries, at one of `every` steps."""
         self._steps += 1
         if self._steps % self.every:
             return

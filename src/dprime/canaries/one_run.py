@@ -231,7 +231,7 @@ def _seen(count: int, guesses: int, right: int) -> Guessed:
 
 
 def right_guesses(scores: Array, inside: NDArray[np.bool_], guesses: int) -> int:
-    """How many of the largest scores belong to canaries that are in, ties being broken by most.
+    """How many of the largest scores belong to canaries that are in, at least, however ties break.
 
     >>> inside = np.array([True, True, False, True, False])
     >>> right_guesses(np.array([5.0, 4.0, 3.0, np.nan, -1.0]), inside, 3)

@@ -208,11 +208,12 @@ class Step(StepContext):
         """
         into.zero_()
         clip_norm = self.clip_norm
+        make = partial(_gradients, self.run, self.batch, self.weights)  # in no cycle with the step
         parts: list[Part] = []
         for start, stop in self.batch.spans(self.together):
             if parts:
                 parts[-1].release()
-            part = Part(partial(self._gradients, start, stop), start)
+            part = Part(partial(make, start, stop), start)
             c = mask[:, start:stop]
             if clip_norm is not None or judge:
                 lost = ~part.norms.isfinite()
@@ -231,9 +232,11 @@ class Step(StepContext):
             return self.add_clipped(mask, into, factors, single=False, judge=True)
         return parts
 
-    def _gradients(self, start: int, stop: int) -> RecordGradients:
-        loss = self.run.training.loss
-        return self.run.network.gradients(self.weights, *self.batch.part(start, stop), loss)
+
+def _gradients(
+    run: EngineContext, batch: DrawnBatch, weights: Tensor, start: int, stop: int
+) -> RecordGradients:
+    return run.network.gradients(weights, *batch.part(start, stop), run.training.loss)
 
 
 def distance(differing: tuple[Tensor, ...]) -> Tensor:
