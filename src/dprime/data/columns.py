@@ -77,9 +77,9 @@ def value_numbers(text: str, places: Sequence[int], names: Sequence[str]) -> tup
     if len(places) == 1:
         return (validate.number("values", validate.parse("values", text)),)
     known = [category(place, names) for place in places]
-    full = [names[place] if names else "" for place in places]
-    if text not in known and text not in full:
+    options = [*known, *(names[place] for place in places)] if names else known
+    if text not in options:
         remedy = f"give two of {', '.join(known)}"
         raise validate.invalid_value("values", text, "two categories of the group", remedy)
-    at = known.index(text) if text in known else full.index(text)
+    at = options.index(text) % len(places)
     return tuple(float(place == at) for place in range(len(places)))
