@@ -46,9 +46,9 @@ def scaled(share):
     """Noise of another scale; `share` is a number or a function of the recipe."""
     right = engine._sigma
 
-    def sigma(summands, *rest):
-        factor = share(summands.run.training) if callable(share) else share
-        return factor * right(summands, *rest)
+    def sigma(step):
+        factor = share(step.run.training) if callable(share) else share
+        return factor * right(step)
 
     return sigma
 
@@ -71,10 +71,9 @@ def sum_changed(change, **parts):
     """The clipped sum is changed, in place, by (run, batch, sum)."""
     right = engine._clipped_sum
 
-    def clipped_sum(summands, into, crafted):
-        found = right(summands, into, crafted)
-        change(summands.run, summands.batch, into)
-        return found
+    def clipped_sum(step, into):
+        right(step, into)
+        change(step.run, step.batch, into)
 
     with exchanged(_clipped_sum=clipped_sum, **parts):
         yield
@@ -99,23 +98,22 @@ def biases_forgotten():
         factors = clip_factors(norms, run.training.clip_norm)
         return torch.where(is_bias, gradients, gradients * factors)
 
-    def crafted(run, moment):
-        return tuple(clipped(run, g) for g in run.canary.gradients(moment))
+    def crafted(step):
+        return tuple(clipped(step.run, g) for g in step.run.canary.gradients(step))
 
     right = engine._clipped_sum
 
-    def clipped_sum(summands, into, crafted):
-        parts, run, batch = right(summands, into, crafted), summands.run, summands.batch
+    def clipped_sum(step, into):
+        right(step, into)
         into.zero_()
-        for gradient, drawn in zip(crafted, batch.drawn(), strict=True):
+        for gradient, drawn in zip(step.crafted, step.batch.drawn(), strict=True):
             into.addcmul_(drawn[:, None], gradient)
-        others = batch.mask_of_others
-        whole = parts[0].gradients
+        others = step.batch.mask_of_others
+        whole = step.parts[0].gradients
         for place in range(others.shape[1]):
             one = torch.zeros_like(into)
             whole.only(slice(place, place + 1)).add_weighted(into.new_ones(len(into), 1), one)
-            into.addcmul_(others[:, place, None], clipped(run, one))
-        return parts
+            into.addcmul_(others[:, place, None], clipped(step.run, one))
 
     with exchanged(_crafted=crafted, _clipped_sum=clipped_sum):
         yield
@@ -161,8 +159,8 @@ def noise_halved_by_the_record():
     """The noise is scaled to the batch: half of it wherever x is in the batch."""
     right = engine._sigma
 
-    def sigma(summands, *rest):
-        return right(summands, *rest) * (1 - 0.5 * has_x(summands.batch))
+    def sigma(step):
+        return right(step) * (1 - 0.5 * has_x(step.batch))
 
     return exchanged(_sigma=sigma)
 
@@ -172,12 +170,10 @@ def learning_rate_from_the_loss():
     """The learning rate is multiplied by the mean loss of the batch, which has no noise."""
     losses, right = {}, engine._clipped_sum
 
-    def clipped_sum(summands, into, crafted):
-        parts, mask = right(summands, into, crafted), summands.batch.mask
-        found = torch.cat([part.losses for part in sorted(parts, key=lambda part: part.start)], 1)
-        found = found.nan_to_num(0.0, posinf=1e30) * mask
-        losses[id(summands.weights)] = found.sum(1) / mask.sum(1).clamp_min(1)
-        return parts
+    def clipped_sum(step, into):
+        right(step, into)
+        found = step.losses.nan_to_num(0.0, posinf=1e30) * step.mask
+        losses[id(step.weights)] = found.sum(1) / step.mask.sum(1).clamp_min(1)
 
     def move(optimizer, weights, gradient, rate, step, state):
         gradient.mul_(losses[id(weights)][:, None])

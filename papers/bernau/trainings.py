@@ -18,7 +18,7 @@ from torch import Tensor
 
 from dprime import bounds
 from dprime.audit.identifiability import distances
-from dprime.data import Dataset, Split, files, shokri
+from dprime.data import Dataset, Split, files, loaders
 from dprime.data.dissimilarity import Ranking, dataset_sensitivity, default_measure
 from dprime.train import (
     EngineContext,
@@ -104,7 +104,7 @@ PURCHASE_LIKE = (RETAIL, LOCATION, PURCHASE)
 
 def purchase_like() -> tuple[Case, ...]:
     """Those of `PURCHASE_LIKE` that take part: both stand-ins, and Purchase-100 if it is there."""
-    there = shokri.PURCHASE100.look(files.folder(None), "dataset_purchase") is not None
+    there = loaders.PURCHASE100.look(files.folder(None), "dataset_purchase") is not None
     return PURCHASE_LIKE if there else (RETAIL, LOCATION)
 
 

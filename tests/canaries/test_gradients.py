@@ -49,12 +49,8 @@ def test_every_mistake_is_found(mistake, mode):
         assert "Clipping was not on the test" in found.report()
     else:
         assert found.verdict == "refuted"
-
-
-@REPLACED
-def test_repeated_noise_is_found_by_the_score_that_is_made_for_it():
-    right = audited("the same noise every step").result().counted
-    assert right["likelihood ratio"] < right["repeated noise"]
+    if mistake == "the same noise every step":  # the score that is made for it
+        assert found.counted["likelihood ratio"] < found.counted["repeated noise"]
 
 
 def test_a_large_batch_in_parts_is_one_step():
@@ -124,6 +120,8 @@ def test_the_canaries_that_are_in_are_added_clipped_and_nothing_else(
 
 def test_what_is_seen_is_the_canary_and_the_noise(step):
     training, canaries = step("hooks")
+    weights = zip(canaries._places.owner, canaries._places.offset, strict=True)
+    assert len({*weights}) == COUNT  # each has one of its own
     canaries.before_noise(training)
     training.optimizer.add_noise()
     canaries.after_noise(training)
@@ -132,11 +130,6 @@ def test_what_is_seen_is_the_canary_and_the_noise(step):
     assert signed[0] == pytest.approx(1.0, abs=4 * error)
     assert signed[1] == pytest.approx(0.0, abs=4 * error)
     assert canaries._before.std() == pytest.approx(np.hypot(NOISE, 0.5), rel=0.15)
-
-
-def test_every_canary_has_a_weight_of_its_own(step):
-    _, canaries = step("hooks")
-    assert len(set(zip(canaries._places.owner, canaries._places.offset, strict=True))) == COUNT
 
 
 def test_a_step_that_is_not_finite_adds_nothing_and_is_told(step):
@@ -162,51 +155,37 @@ def test_the_score_is_the_likelihood_ratio(noise, rate):
 
     expected = np.log(((1 - rate) * density(0) + rate * density(reach)) / density(0))
     assert log_ratio(x, reach, noise, rate) == pytest.approx(expected)
-
-
-def test_the_score_stays_finite_far_out_and_without_noise():
-    assert np.isfinite(log_ratio(np.array([-1e30, 1e30]), 1.0, 0.0, 0.01)).all()
+    assert np.isfinite(log_ratio(np.array([-1e30, 1e30]), reach, 0.0, rate)).all()
 
 
 # Resuming -----------------------------------------------------------------------------------------
 
 
+def attached(seed=None):
+    """A training of forty steps, with its canaries and its monitor."""
+    private = made_private(network(), toy(), noise=NOISE, batch=10)
+    canaries = GradientCanaries(COUNT, seed=seed)
+    return private, canaries, Monitor(**private.parts(), watchers=[canaries], show=None)
+
+
 def resumed():
     """Twenty steps, a checkpoint, and twenty more in fresh objects."""
-    first = made_private(network(), toy(), noise=NOISE, batch=10)
-    canaries = GradientCanaries(COUNT, seed=3)
-    monitor = Monitor(**first.parts(), watchers=[canaries], show=None)
+    first, _, monitor = attached(seed=3)
     first.train(20)
-    saved = monitor.state_dict()
-    weights = first.model.state_dict()
-    randomness = torch.get_rng_state()
-    second = made_private(network(), toy(), noise=NOISE, batch=10)
+    weights, randomness = first.model.state_dict(), torch.get_rng_state()
+    second, fresh, again = attached()
     second.engine.accountant.history = list(first.engine.accountant.history)
     second.model.load_state_dict(weights)
-    fresh = GradientCanaries(COUNT)
-    Monitor(**second.parts(), watchers=[fresh], show=None).load_state_dict(saved)
+    again.load_state_dict(monitor.state_dict())
     torch.set_rng_state(randomness)
     second.train(20)
     return fresh
 
 
-def followed(canaries):
-    """What the canaries see, step by step."""
-    seen, right = [], canaries.after_noise
-
-    def after_noise(training):
-        right(training)
-        seen.append(canaries._before)
-
-    canaries.after_noise = after_noise
-    return seen
-
-
 def test_a_training_that_was_interrupted_gives_the_same_result_but_for_one_term():
-    whole = made_private(network(), toy(), noise=NOISE, batch=10)
-    canaries = GradientCanaries(COUNT, seed=3)
-    seen = followed(canaries)
-    Monitor(**whole.parts(), watchers=[canaries], show=None)
+    whole, canaries, _ = attached(seed=3)
+    seen, right = [], canaries.after_noise
+    canaries.after_noise = lambda training: (right(training), seen.append(canaries._before))
     whole.train(20)
     whole.train(20)
     again = resumed()

@@ -65,10 +65,10 @@ def skimage_ssim(a, b, side=7):
 def test_ssim_is_that_of_scikit_image_with_the_largest_window_that_fits(shape, side):
     a, b = images(3, shape), images(4, shape, seed=1)
     expected = skimage_ssim(a, b, side)
-    assert dissimilarity(a, b, "ssim") == pytest.approx(expected, abs=1e-11)
-    single = dissimilarity(a.astype(np.float32), b.astype(np.float32), "ssim")
-    assert single.dtype == np.float32
-    assert single == pytest.approx(expected, abs=2e-6 if side == 7 else 1e-5)
+    for kind, error in ((np.float64, 1e-11), (np.float32, 2e-6 if side == 7 else 1e-5)):
+        found = dissimilarity(a.astype(kind), b.astype(kind), "ssim")
+        assert found.dtype == kind
+        assert found == pytest.approx(expected, abs=error)
 
 
 def test_ssim_of_images_that_are_empty_or_nearly_constant():
@@ -88,15 +88,13 @@ def test_tables_are_compared_as_scipy_compares_them(measure):
     bits = [rng.integers(0, 2, (n, 31)).astype(bool) for n in (7, 9)]
     for a, b in (real, whole, bits):
         expected = cdist(a.astype(float), b.astype(float), SCIPY[measure])
-        double, single = (dissimilarity(a.astype(kind), b.astype(kind), measure) for kind in "df")
-        assert double == pytest.approx(expected, rel=1e-12, abs=1e-14)
-        assert single == pytest.approx(expected, rel=1e-5)
-        assert (double.dtype, single.dtype) == (np.float64, np.float32)
+        for kind, error in ((np.float64, 1e-12), (np.float32, 1e-5)):
+            found = dissimilarity(a.astype(kind), b.astype(kind), measure)
+            assert found.dtype == kind
+            assert found == pytest.approx(expected, rel=error, abs=1e-14)
         assert dissimilarity(a, b, measure) == pytest.approx(expected, rel=1e-5)
-    pictures = images(4)
-    flat = pictures.reshape(4, -1)
-    expected = dissimilarity(flat, flat, measure)
-    assert np.array_equal(dissimilarity(pictures, pictures, measure), expected)
+    flat, pictures = (dissimilarity(x, x, measure) for x in (images(4).reshape(4, -1), images(4)))
+    assert np.array_equal(flat, pictures)
 
 
 def test_distances_keep_their_digits():
@@ -127,11 +125,6 @@ def test_symmetric_never_below_zero_and_zero_for_identical_records(measure, seed
     assert there == pytest.approx(back.T, abs=20 * eps)
     own = np.diag(dissimilarity(a, a, measure))
     assert (own <= (10 * eps if measure == "ssim" else 0)).all()
-
-
-def test_defaults_are_those_of_the_paper():
-    found = [default_measure(kind) for kind in ("image", "binary", "table")]
-    assert found == ["ssim", "hamming", "manhattan"]
 
 
 # --- rankings -----------------------------------------------------------------------------------
@@ -168,6 +161,11 @@ def test_rankings_are_those_of_a_naive_copy_under_ties(adjacency, data):
         assert entries(ranking.top(keep)) == falling[:keep]
         assert entries(ranking.bottom(keep)) == rising[:keep]
         assert ranking.sensitivity == falling[0][1]
+
+
+def test_defaults_are_those_of_the_paper():
+    found = [default_measure(kind) for kind in ("image", "binary", "table")]
+    assert found == ["ssim", "hamming", "manhattan"]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -250,23 +248,16 @@ test_what_cannot_be_compared_or_ranked = refuses([
     ("measure", compared(TABLE, TABLE, "l2")),
     ("a", compared(TABLE, TABLE, "ssim")),
     ("b", compared(PICTURES, PICTURES[:, :, :7], "ssim")),
-    ("a", compared(TABLE[:0], TABLE, "hamming")),
     ("b", compared(TABLE, TABLE[0], "hamming")),
-    ("a", compared(TABLE * np.nan, TABLE, "manhattan")),
     ("b", compared(TABLE, TABLE * np.inf, "manhattan")),
-    ("a", compared(PICTURES * 255, PICTURES, "ssim")),
     ("a", compared(PICTURES * np.nan, PICTURES, "ssim")),
     ("b", compared(PICTURES, -PICTURES, "ssim")),
-    ("a", compared([["x"]], TABLE, "manhattan")),
     ("kind", lambda: default_measure("sound")),
     ("adjacency", ranked(adjacency="zero-out")),
     ("universe", ranked(adjacency="replace")),
     ("universe", ranked(TABLE)),
     ("keep", ranked(TABLE, adjacency="replace", keep=10)),
-    ("keep", ranked(keep=0)),
     ("memory", ranked(memory=0)),
-    ("device", ranked(device="abacus")),
     ("k", lambda: ranked()().top(4)),
-    ("k", lambda: ranked()().bottom(0)),
     ("k", lambda: ranked(keep=1)().bottom(2)),  # it vouches for one at each end
 ])  # fmt: skip

@@ -1,8 +1,10 @@
 """Loaders: every format from small files that are written here, whole and broken."""
 
 import gzip
+import os
 import struct
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 from urllib.error import URLError
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 from dprime import data
-from dprime.data import adult, files, images, loaders, retail100
+from dprime.data import adult, files, loaders
 from dprime.validate import InputError
 
 SHOKRI = "github.com/privacytrustlab/datasets"
@@ -46,15 +48,9 @@ def refused(name, folder, *told, source="files"):
 
 
 def same(one, other):
-    found = [(parts.train.digest(), parts.test.digest()) for parts in (one, other)]
-    return found[0] == found[1]
-
-
-def rows_of(parts):
-    """Labels and records of both parts, in an order that does not depend on the split."""
-    both = (parts.train, parts.test)
-    rows = np.concatenate([np.column_stack([part.labels, part.records]) for part in both])
-    return sorted(map(tuple, rows))
+    """Whether both splits have the same contents."""
+    parts = ((one.train, other.train), (one.test, other.test))
+    return all(first.digest() == second.digest() for first, second in parts)
 
 
 # --- by name ------------------------------------------------------------------------------------
@@ -82,7 +78,7 @@ def test_a_missing_file_is_named_with_its_address(name, tmp_path):
 
 
 def test_the_environment_names_the_folder_and_an_argument_is_stronger(tmp_path, monkeypatch):
-    write_packed(tmp_path / "location30" / "location30.npz")
+    write_packed(tmp_path / "location30")
     monkeypatch.setenv("DPRIME_DATA", str(tmp_path))
     assert len(data.load("location30").train) == 48
     refused("location30", tmp_path / "empty", "empty")
@@ -110,7 +106,7 @@ def test_diabetes():
     parts = data.load("diabetes")
     assert (len(parts.train), len(parts.test), parts.train.classes) == (354, 88, None)
     assert parts.train.columns == loaders.DIABETES_COLUMNS
-    whole = loaders._diabetes(None)
+    whole = loaders.diabetes(None)
     assert (whole.labels.min(), whole.labels.max()) == (np.float32(25 / 350), np.float32(346 / 350))
     inner = np.delete(whole.records, 1, axis=1)
     assert 0 <= inner.min() < inner.max() < 1
@@ -118,10 +114,17 @@ def test_diabetes():
     assert (whole.records.max(axis=0) - whole.records.min(axis=0)).min() > 0.75
 
 
-# --- MNIST --------------------------------------------------------------------------------------
+# --- images, and features of 0 and 1 ------------------------------------------------------------
 
-DIGITS = np.random.default_rng(1).integers(0, 256, (12, 28, 28), dtype=np.uint8)
-MARKS = np.random.default_rng(2).integers(0, 10, 12, dtype=np.uint8)
+RNG = np.random.default_rng(1)
+DIGITS = RNG.integers(0, 256, (12, 28, 28), dtype=np.uint8)
+PHOTOS = RNG.integers(0, 256, (9, 32, 32, 3), dtype=np.uint8)
+MARKS = np.array([7, 0, 9, 3, 2, 8, 1, 4, 5, 6, 7, 1], dtype=np.uint8)
+KERAS = {"x_train": PHOTOS[:6], "y_train": MARKS[:6], "x_test": PHOTOS[6:]}
+KERAS["y_test"] = MARKS[6:9, np.newaxis].astype(int)  # Keras' own shape
+PLACES, BASKETS = (RNG.integers(0, 2, (60, n), dtype=np.uint8) for n in (446, 600))
+REGIONS, CLASSES = RNG.integers(1, 31, 60, dtype=np.uint8), RNG.integers(1, 101, 60)
+CLASSES[:3] = 1, 20, 100  # labels of every length
 
 
 def idx(array):
@@ -135,14 +138,72 @@ def write_mnist(folder, end=""):
         write(folder / f"{prefix}-labels-idx1-ubyte{end}", idx(MARKS[rows]))
 
 
-@pytest.mark.parametrize(("folder", "end"), [("mnist", ".gz"), ("", "")])
-def test_mnist(tmp_path, folder, end):
-    write_mnist(tmp_path / folder, end)
-    parts = data.load("mnist", str(tmp_path))
-    assert parts.train.records.shape == (8, 1, 28, 28)
-    assert np.allclose(parts.train.records[:, 0] * 255, DIGITS[:8])
-    assert np.array_equal(parts.test.labels, MARKS[8:])
-    assert (parts.test.kind, parts.test.classes) == ("image", 10)
+def write_arrays(path, arrays):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, **{key: value for key, value in arrays.items() if value is not None})
+
+
+def write_packed(folder, **changes):
+    arrays = {"X_packed": np.packbits(PLACES, axis=1), "n_features": np.array(446), "y": REGIONS}
+    write_arrays(folder / "location30.npz", arrays | changes)
+
+
+def write_photos(folder, **changes):
+    write_arrays(folder / "cifar10_subset.npz", KERAS | changes)
+
+
+def write_batches(folder):
+    """The published form, in five files to train on."""
+    marked = zip(PHOTOS.transpose(0, 3, 1, 2), MARKS, strict=False)
+    packed = [bytes([label]) + photo.tobytes() for photo, label in marked]
+    parts = {f"data_batch_{n}": packed[n - 1 : n] for n in range(1, 5)}
+    parts |= {"data_batch_5": packed[4:6], "test_batch": packed[6:]}
+    for name, part in parts.items():
+        write(folder / "cifar-10-batches-bin" / f"{name}.bin", b"".join(part))
+
+
+def lines(records, labels, quote=""):
+    """The published form of Location-30 and Purchase-100."""
+    rows = zip(records, labels, strict=True)
+    return [f"{quote}{y}{quote}," + ",".join(map(str, x)) for x, y in rows]
+
+
+def published(name, *table, end="\n", quote=""):
+    return lambda folder: write(folder / name, end.join(lines(*table, quote)).encode())
+
+
+BOUGHT = BASKETS, CLASSES
+PEOPLE = ("location30", PLACES, REGIONS - 1, "binary", 30, 48)
+BUYERS = ("purchase100", BASKETS, CLASSES - 1, "binary", 100, 48)
+WRITTEN = ("mnist", DIGITS[:, np.newaxis] / 255, MARKS, "image", 10, 8)
+COLOURED = ("cifar10", PHOTOS.transpose(0, 3, 1, 2) / 255, MARKS[:9], "image", 10, 6)
+WHOLE_FILES = [
+    (*WRITTEN, lambda folder: write_mnist(folder / "mnist", ".gz")),
+    (*WRITTEN, write_mnist),
+    (*COLOURED, write_photos),
+    (*COLOURED, lambda folder: write_batches(folder / "cifar10")),
+    (*PEOPLE, write_packed),
+    (*PEOPLE, published("bangkok", PLACES, REGIONS, quote='"')),
+    (*BUYERS, published("dataset_purchase", *BOUGHT)),
+    (*BUYERS, published("purchase100/dataset_purchase.gz", *BOUGHT, end="\r\n")),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "records", "labels", "kind", "classes", "size", "make"), WHOLE_FILES
+)
+def test_whole_files(name, records, labels, kind, classes, size, make, tmp_path):
+    make(tmp_path)
+    parts = data.load(name, str(tmp_path))
+    assert (len(parts.train), len(parts.test)) == (size, len(labels) - size)
+    assert (parts.test.name, parts.test.kind, parts.test.classes) == (name, kind, classes)
+    rows = np.column_stack([labels, records.reshape(len(labels), -1).astype(np.float32)])
+    both = [
+        np.column_stack([p.labels, p.records.reshape(len(p), -1)]) for p in vars(parts).values()
+    ]
+    if kind == "image":  # in the order of the files
+        assert np.array_equal(np.concatenate(both), rows)
+    assert sorted(map(tuple, np.concatenate(both))) == sorted(map(tuple, rows))
 
 
 def test_openml_gives_the_same_digits(tmp_path, monkeypatch):
@@ -153,7 +214,7 @@ def test_openml_gives_the_same_digits(tmp_path, monkeypatch):
 
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
     refused("mnist", None, "must be 70000, but it is 12", ADDRESSES["mnist"], source="openml")
-    monkeypatch.setattr(images, "MNIST_SIZES", (8, 4))
+    monkeypatch.setattr(loaders, "MNIST_SIZES", (8, 4))
     write_mnist(tmp_path)
     assert same(data.load("mnist", source="openml"), data.load("mnist", tmp_path))
 
@@ -237,88 +298,7 @@ def test_openml_gives_the_same_people_or_is_refused(tmp_path, monkeypatch):
     refused("adult", None, "attributes", source="openml")
 
 
-# --- Location-30 and Purchase-100 ---------------------------------------------------------------
-
-
-def binary_rows(count, features, classes):
-    rng = np.random.default_rng(3)
-    records = rng.integers(0, 2, (count, features), dtype=np.uint8)
-    return records, rng.integers(1, classes + 1, count, dtype=np.uint8)
-
-
-def write_packed(path, **changes):
-    records, labels = binary_rows(60, 446, 30)
-    arrays = {"X_packed": np.packbits(records, axis=1), "n_features": np.array(446), "y": labels}
-    arrays.update(changes)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(path, **{key: value for key, value in arrays.items() if value is not None})
-    return records, labels
-
-
-def lines(records, labels, quote=""):
-    """The published format."""
-    rows = zip(records, labels, strict=True)
-    return [f"{quote}{y}{quote}," + ",".join(map(str, x)) for x, y in rows]
-
-
-def test_location30_packed_and_published(tmp_path):
-    records, labels = write_packed(tmp_path / "packed" / "location30.npz")
-    parts = data.load("location30", tmp_path / "packed")
-    assert (len(parts.train), len(parts.test)) == (48, 12)
-    assert (parts.train.kind, parts.train.classes) == ("binary", 30)
-    assert rows_of(parts) == sorted(map(tuple, np.column_stack([labels - 1, records])))
-    write(tmp_path / "published" / "bangkok", "\n".join(lines(records, labels, '"')).encode())
-    assert same(data.load("location30", tmp_path / "published"), parts)
-
-
-def purchases():
-    records, labels = binary_rows(30, 600, 100)
-    labels[:3] = 1, 20, 100  # labels of every length
-    return lines(records, labels)
-
-
-@pytest.mark.parametrize(("end", "name"), [("\n", ""), ("\r\n", ".gz")])
-def test_purchase100_is_what_a_csv_reader_reads(tmp_path, end, name):
-    write(tmp_path / "purchase100" / f"dataset_purchase{name}", end.join(purchases()).encode())
-    table = np.loadtxt(purchases(), delimiter=",", dtype=np.int64)
-    parts = data.load("purchase100", tmp_path)
-    assert (len(parts.train), len(parts.test)) == (24, 6)
-    assert (parts.train.kind, parts.train.classes) == ("binary", 100)
-    table[:, 0] -= 1
-    assert rows_of(parts) == sorted(map(tuple, table))
-
-
-# --- CIFAR-10 and retail100 ---------------------------------------------------------------------
-
-PHOTOS = np.random.default_rng(4).integers(0, 256, (9, 32, 32, 3), dtype=np.uint8)
-KERAS = {
-    "x_train": PHOTOS[:6],
-    "y_train": np.arange(6, dtype=np.uint8),
-    "x_test": PHOTOS[6:],
-    "y_test": np.array([[7], [8], [9]]),  # Keras' own shape
-}
-
-
-def test_cifar10_from_an_archive_and_from_the_published_batches(tmp_path):
-    np.savez(tmp_path / "cifar10_subset.npz", **KERAS)
-    parts = data.load("cifar10", tmp_path)
-    assert parts.train.records.shape == (6, 3, 32, 32)
-    assert np.allclose(parts.train.records[2, 1, 30, 4] * 255, PHOTOS[2, 30, 4, 1])
-    assert (parts.train.labels.tolist(), parts.test.labels.tolist()) == ([*range(6)], [7, 8, 9])
-    assert (parts.test.kind, parts.test.classes) == ("image", 10)
-    other = tmp_path / "other"
-    folder = other / "cifar10" / "cifar-10-batches-bin"
-    marked = zip(PHOTOS.transpose(0, 3, 1, 2), [*range(6), 7, 8, 9], strict=True)
-    packed = [bytes([label]) + photo.tobytes() for photo, label in marked]
-    for number in range(1, 5):
-        write(folder / f"data_batch_{number}.bin", packed[number - 1])
-    write(folder / "data_batch_5.bin", packed[4] + packed[5])
-    write(folder / "test_batch.bin", b"".join(packed[6:]))
-    assert same(data.load("cifar10", other), parts)
-    write(folder / "data_batch_5.bin", packed[4][:-1])
-    refused("cifar10", other, "bytes left", "data_batch_5.bin")
-    (folder / "data_batch_3.bin").unlink()
-    refused("cifar10", other, "data_batch_3.bin", "DPRIME_DATA")
+# --- retail100 ----------------------------------------------------------------------------------
 
 
 def test_retail100_is_a_slow_copy_of_its_definition(tmp_path):
@@ -329,7 +309,7 @@ def test_retail100_is_a_slow_copy_of_its_definition(tmp_path):
     baskets += [[699], [698, 698, 698], []]  # dropped, or counted once
     rows = [" ".join(map(str, basket)) + " " for basket in baskets]
     write(tmp_path / "retail" / "retail.dat.gz", "\n".join(rows).encode())
-    made, again = (retail100.load(tmp_path) for _ in range(2))
+    made, again = (loaders.retail100(tmp_path) for _ in range(2))
     sets = [set(basket) for basket in baskets]
     counts = {item: sum(item in basket for basket in sets) for item in range(700)}
     top = sorted(counts, key=lambda item: (-counts[item], item))[:600]
@@ -339,7 +319,7 @@ def test_retail100_is_a_slow_copy_of_its_definition(tmp_path):
     assert (made.kind, made.classes, made.name) == ("binary", 100, "retail100")
     assert np.array_equal(made.labels, again.labels)
     assert len(np.unique(made.labels)) > 50
-    for documented in (retail100.load, loaders.load):
+    for documented in (loaders.retail100, loaders.load):
         assert "is not Purchase-100" in " ".join(documented.__doc__.split())
 
 
@@ -355,11 +335,16 @@ def people_with(*rows):
 
 
 def packed_with(**changes):
-    return lambda folder: write_packed(folder / "location30.npz", **changes)
+    return lambda folder: write_packed(folder, **changes)
 
 
 def photos_with(**changes):
-    return lambda folder: np.savez(folder / "cifar10_subset.npz", **{**KERAS, **changes})
+    return lambda folder: write_photos(folder, **changes)
+
+
+def batch_with(change):
+    batch = "cifar-10-batches-bin/data_batch_5.bin"
+    return lambda folder: (write_batches(folder), change(folder / batch))
 
 
 def file_with(name, contents):
@@ -368,9 +353,9 @@ def file_with(name, contents):
 
 def line_with(change):
     """Purchases of which the line numbered 11 is changed."""
-    made = purchases()
-    made[10] = change(made[10])
-    return file_with("dataset_purchase", "\n".join(made).encode())
+    rows = lines(*BOUGHT)
+    rows[10] = change(rows[10])
+    return file_with("dataset_purchase", "\n".join(rows).encode())
 
 
 WHOLE, LABELS = idx(DIGITS[:8]), "train-labels-idx1-ubyte"
@@ -396,7 +381,6 @@ BROKEN = [
     ("location30", "bytes of a record", packed_with(X_packed=np.zeros((60, 57), np.uint8))),
     ("location30", "type of X_packed", packed_with(X_packed=np.zeros((60, 56)))),
     ("purchase100", LINE, line_with(lambda line: line[:-1])),
-    ("purchase100", LINE, line_with(lambda line: line + ",1")),
     ("purchase100", LINE, line_with(lambda line: line[:-1] + "2")),
     ("purchase100", LINE, line_with(lambda line: line[:-2] + ";1")),
     ("purchase100", LINE, line_with(lambda line: "x" + line)),
@@ -406,7 +390,8 @@ BROKEN = [
     ("cifar10", "shape of an image", photos_with(x_train=np.zeros((6, 3, 32, 32), np.uint8))),
     ("cifar10", "type of the images", photos_with(x_train=np.zeros((6, 32, 32, 3)))),
     ("cifar10", "number of labels", photos_with(y_train=np.arange(5))),
-    ("retail100", "each item", file_with("retail.dat", b"1 2 3\n4 five\n")),
+    ("cifar10", "bytes left", batch_with(lambda path: os.truncate(path, 100))),
+    ("cifar10", "data_batch_5.bin", batch_with(Path.unlink)),
     ("retail100", "each item", file_with("retail.dat", b"1 99999999999999999999\n")),
     ("retail100", "at least 600 items", file_with("retail.dat", b"1 2 3\n")),
 ]

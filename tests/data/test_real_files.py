@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dprime import data
-from dprime.data import adult, files, retail100
+from dprime.data import adult, files, loaders
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get(files.VARIABLE), reason=f"{files.VARIABLE} is not set"
@@ -52,7 +52,7 @@ def test_adult():
 def test_retail100():
     from threadpoolctl import threadpool_limits
 
-    baskets, items = retail100._read(retail100.SOURCE.find(files.folder(None), "retail.dat"))
+    baskets, items = loaders.read_purchases(loaders.RETAIL.find(files.folder(None), "retail.dat"))
     assert (baskets[-1] + 1, len(items), len(np.unique(items))) == (88_162, 908_576, 16_470)
     found = []
     for threads in (1, 2):

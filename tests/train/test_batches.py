@@ -1,4 +1,7 @@
-"""Batches: which records, how often, the same in both worlds; and what is known of records."""
+"""Batches: where their records stand, and what is known of records that come again.
+
+Which records they hold, and how often, is tested with whole trainings, in `test_engine`.
+"""
 
 import dataclasses
 from dataclasses import replace
@@ -17,15 +20,14 @@ from trials import blobs, dense
 DATA = blobs(200, (3,))
 OTHER = blobs(1, (3,), seed=7)
 PAIR = TrainingData.replace(DATA, 5, OTHER)
-MEMBERS = torch.rand(30, 200, generator=torch.Generator().manual_seed(1))
 HERE = torch.device("cpu")
 
 
-def drawn(worlds, rate, in_world, step=0, members=None):
+def drawn(worlds, rate, in_world):
     """A sampler, a batch of trials in these worlds, and how often each holds each record."""
     in_world = torch.as_tensor(in_world)
     sampler = Sampler(worlds, rate, HERE)
-    batch = sampler.batch(Streams(1, range(len(in_world))), step, in_world, members)
+    batch = sampler.batch(Streams(1, range(len(in_world))), 3, in_world)
     rows = batch.rows
     if rows is None:
         rows = torch.arange(len(sampler.x)).expand(len(in_world), -1)
@@ -33,26 +35,14 @@ def drawn(worlds, rate, in_world, step=0, members=None):
     return sampler, batch, held
 
 
-@pytest.mark.parametrize("rate", [0.8, 0.1])
-def test_rates_and_the_same_draws_in_both_worlds(rate):
-    in_world = torch.tensor([True, False] * 500)
-    hits = sum(drawn(PAIR, rate, in_world, step)[2] for step in range(10)) / 10
-    deviation = np.sqrt(rate * (1 - rate))
-    assert abs(float(hits[:, :199].mean()) - rate) < 4 * deviation / np.sqrt(199 * 1e4)
-    own = torch.where(in_world, hits[:, 199], hits[:, 200])
-    assert abs(float(own.mean()) - rate) < 4 * deviation / np.sqrt(1e4)
-    assert float((hits[:, :199].mean(0) - rate).abs().max()) < 4.5 * deviation / np.sqrt(1e4)
-    first, second = (drawn(PAIR, rate, [world] * 9)[2] for world in (True, False))
-    assert torch.equal(first[:, :199], second[:, :199])
-    assert torch.equal(first[:, 199], second[:, 200])
-
-
 @pytest.mark.parametrize("rate", [1.0, 0.8, 0.1])
 @pytest.mark.parametrize("place", [0, 77, 199])
 def test_the_differing_records_may_stand_anywhere(rate, place):
-    """The others keep their order around them; and what is drawn is what counts."""
+    """The others keep their order around them, are drawn alike in both worlds, and count."""
     in_world = torch.tensor([True, False] * 20)
-    found, batch, held = drawn(replace(PAIR, place=place), rate, in_world, step=3)
+    found, batch, held = drawn(replace(PAIR, place=place), rate, in_world)
+    others = held.clone()
+    others[:, place : place + 2] = 0
     x = batch.part(0, batch.mask.shape[1])[0].x.expand(40, -1, -1)
     assert (x[:, batch.first] == torch.tensor(DATA.records[5])).all()
     assert (x[:, batch.first + 1] == torch.tensor(OTHER.records[0])).all()
@@ -61,6 +51,10 @@ def test_the_differing_records_may_stand_anywhere(rate, place):
     assert rate < 1 or held.sum() == 40 * 200
     assert not held[in_world, place + 1].any()
     assert not held[~in_world, place].any()
+    mirrored = drawn(replace(PAIR, place=place), rate, ~in_world)[2]
+    assert torch.equal(mirrored[:, [place + 1, place]], held[:, [place, place + 1]])
+    mirrored[:, place : place + 2] = 0
+    assert torch.equal(mirrored, others)
     spans = batch.spans(7)
     order = [one for span in spans for one in range(*span)]
     assert sorted(order) == list(range(len(x[0])))
@@ -80,29 +74,7 @@ def test_expected_sizes_are_public_and_batches_may_be_empty():
     assert batch.spans(10) == []
 
 
-@pytest.mark.parametrize(
-    ("rate", "probability"), [(1.0, 0.7), (1.0, 0.5), (1.0, 0.3), (0.9, 0.7), (0.9, 0.3)]
-)
-def test_a_batch_is_drawn_from_the_trials_own_part_of_a_pool(rate, probability):
-    members = torch.lt(MEMBERS, probability)
-    members[0] = False
-    parts = TrainingData.parts(DATA, members.numpy(), probability)
-    found, batch, held = drawn(parts, rate, [True] * 30, 2, members)
-    everyone = drawn(TrainingData.alone(DATA), rate, [True] * 30, 2)[2]
-    assert torch.equal(held, everyone * members)
-    assert found.shares_records == (batch.rows is None) == (rate * probability >= 0.5)
-    assert found.expected == pytest.approx(200 * rate * probability)
-    assert batch.part(0, 3)[0].pool is None
-    found.keep_pool()
-    if batch.rows is not None:
-        records, y = batch.part(0, 3)
-        assert torch.equal(records.pool.x[0][records.rows], records.x)
-        assert torch.equal(found.y[records.rows], y)
-
-
 # Records that come again --------------------------------------------------------------------------
-
-RECIPE = TrainingConfig(steps=4, learning_rate=0.5, clip_norm=0.8, noise_multiplier=0.7)
 
 
 def baskets():
@@ -130,11 +102,12 @@ def test_only_constant_records_are_kept_and_once():
 
 @pytest.mark.parametrize("rate", [1.0, 0.7, 0.2])
 def test_training_on_the_sparse_form_is_the_same_and_repeats_in_every_bit(rate):
+    recipe = TrainingConfig(4, 0.5, 0.8, 0.7, rate)
     results = []
     for sparse in (True, True, False):
         data = dataclasses.replace(baskets(), sparse=sparse)
         worlds = TrainingData.replace(data.take(range(59)), 3, data.take([59]))
-        ratio, recipe = LikelihoodRatio(), replace(RECIPE, sample_rate=rate)
+        ratio = LikelihoodRatio()
         done = train(dense(40, 6, 3), worlds, recipe, trials=40, seed=1, observers=[ratio])
         results.append((done.weights, torch.tensor(ratio.logs)))
     assert torch.equal(results[0][0], results[1][0])

@@ -20,16 +20,11 @@ def three_threads():
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
-def test_everything_is_done_once(workers):
+def test_everything_is_done_once_with_one_thread_for_each_operation(workers):
     done = []
-    each(range(20), done.append, workers, threading.Event())
-    assert sorted(done) == list(range(20))
-
-
-def test_operations_have_one_thread_each():
-    seen = []
-    each(range(4), lambda _: seen.append(torch.get_num_threads()), 2, threading.Event())
-    assert seen == [1] * 4
+    work = lambda task: done.append((task, torch.get_num_threads()))  # noqa: E731
+    each(range(20), work, workers, threading.Event())
+    assert sorted(done) == [(task, 3 if workers == 1 else 1) for task in range(20)]
 
 
 def test_the_first_error_is_raised_and_the_rest_is_left():

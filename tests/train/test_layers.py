@@ -1,50 +1,61 @@
-"""Every layer's gradients against autograd record by record, the general path, and Opacus."""
+"""Every layer's gradients against autograd in double precision, the general path, and Opacus."""
 
+import copy
 import warnings
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.func import functional_call, jacrev
 
 from dprime.train.batches import Records
+from dprime.train.convolution import NormalisedConv2d
 from dprime.train.functional import Functional
 from dprime.train.layers import AffineTrace
 from dprime.train.losses import plain_cross_entropy
-from dprime.train.network import Layered, layered
+from dprime.train.network import layered, tanh
 from networks import NETWORKS
-from trials import Wrapped, gradients_of
+from trials import Wrapped
 
 TRIALS, RECORDS = 3, 5
 
 
-def slow_gradients(model, vector, x, y):
-    """[record, parameter] by autograd, the outputs, and the derivatives by the records."""
-    gradients = gradients_of(model, vector, x, y)
-    x = x.clone().requires_grad_(x.is_floating_point())
-    outputs = model(x)
-    by_records = x
-    if x.requires_grad:
-        by_records = torch.autograd.grad(plain_cross_entropy(outputs, y).sum(), x)[0]
-    return gradients, outputs.detach(), by_records
+def exact(network, vector, x, y):
+    """Gradients by the weights [record, parameter] and by the record, and outputs."""
+    model = copy.deepcopy(network.model).double()
+
+    def losses(vector, x):
+        weights = {p.name: p.view(vector[None])[0] for p in network.parameters}
+        outputs = functional_call(model, weights, x)
+        return plain_cross_entropy(outputs, y), outputs.detach()
+
+    vector, x = vector.double(), x.double() if x.is_floating_point() else x
+    gradients, outputs = jacrev(losses, has_aux=True)(vector, x)
+    if not x.is_floating_point():
+        return gradients, outputs, outputs
+    x.requires_grad_()
+    return gradients, outputs, torch.autograd.grad(losses(vector, x)[0].sum(), x)[0]
 
 
 def close(actual, expected):
     scale = float(expected.abs().max())
-    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=2e-6 * max(1.0, scale))
+    torch.testing.assert_close(actual.double(), expected, rtol=1e-4, atol=2e-6 * max(1.0, scale))
 
 
-def check(network, weights, x, y, gradients, outputs):
-    """Norms, weighted sums, parts, losses and outputs of x [trial or 1, record, ...]."""
-    found = network.gradients(weights, Records(x), y, "cross-entropy")
-    close(found.norms(), gradients.norm(dim=2))
+def check(network, weights, records, y, gradients, outputs):
+    """Norms, weighted sums, parts, losses and outputs of records [trial or 1, record, ...]."""
+    for _ in range(2):  # the second time from what was kept of constant records
+        found = network.gradients(weights, records, y, "cross-entropy")
+        close(found.norms(), gradients.norm(dim=2))
     c, total, one, unmeasured = torch.rand(gradients.shape[:2]), *torch.zeros(3, *weights.shape)
     found.add_weighted(c, total)
-    close(total, torch.einsum("rn,rnp->rp", c, gradients))
+    close(total, torch.einsum("rn,rnp->rp", c.double(), gradients))
     found.only(slice(3, 4)).add_weighted(torch.ones(TRIALS, 1), one)
     close(one, gradients[:, 3])
-    network.gradients(weights, Records(x), y, "cross-entropy").add_weighted(c, unmeasured)
-    close(unmeasured, total)
-    close(network.outputs(weights, x), outputs)
+    network.gradients(weights, records, y, "cross-entropy").add_weighted(c, unmeasured)
+    close(unmeasured, total.double())
+    close(network.outputs(weights, records.x), outputs)
     losses = plain_cross_entropy(outputs.flatten(0, 1), y.expand(TRIALS, -1).flatten())
     close(found.losses.flatten(), losses)
 
@@ -57,22 +68,22 @@ def test_gradients_are_those_of_autograd(name):
     words = shape[0] == "words"
     x = torch.randint(0, 5, (RECORDS, shape[1])) if words else torch.randn(RECORDS, *shape)
     x[:, ..., :3] = 0  # a blank margin, so that pools have ties
+    x += 30 if name == "joined" else 0  # far from 0, whose squares would drown the rest
     y = torch.randint(0, 3, (RECORDS,))
-    network = layered(model)
-    assert isinstance(network, Layered)
-    weights = network.given_weights() + 0.3 * torch.randn(TRIALS, network.size)
-    *exact, by_records = [
-        torch.stack(z) for z in zip(*(slow_gradients(model, w, x, y) for w in weights), strict=True)
-    ]
+    fast, general = layered(model), Functional(Wrapped(model), words=words)
+    is_joined = isinstance(fast.stages[0].apply, NormalisedConv2d)
+    assert is_joined == (name.startswith("joined") or name == "group norms")
+    weights = fast.given_weights() + 0.3 * torch.randn(TRIALS, fast.size)
+    found = [exact(fast, vector, x, y) for vector in weights]
+    *expected, by_records = (torch.stack(each) for each in zip(*found, strict=True))
     x, own = x.float(), x.float().expand(TRIALS, *x.shape).contiguous()
-    check(network, weights, x[None], y[None], *exact)
-    check(network, weights, own, y.expand(TRIALS, -1), *exact)
-    general = Functional(Wrapped(model), words=words)
-    check(general, weights, x[None], y[None], *exact)
-    if not words:
-        for made in (network, general):
-            found = made.record_gradients(weights, own, y.expand(TRIALS, -1), "cross-entropy")
-            close(found, by_records)
+    for network in (fast, general):
+        check(network, weights, Records(x[None], constant=True), y[None], *expected)
+        if not words:
+            slopes = network.record_gradients(weights, own, y[None], "cross-entropy")
+            assert not slopes.requires_grad
+            close(slopes, by_records)
+    check(fast, weights, Records(own), y.expand(TRIALS, -1), *expected)
 
 
 def opacus_step(model, x, y, clip_norm):
@@ -91,7 +102,7 @@ def opacus_step(model, x, y, clip_norm):
     return torch.cat([weight.grad.flatten() for weight in private.parameters()]) * len(x)
 
 
-@pytest.mark.parametrize("path", ["fast", "general"])
+@pytest.mark.parametrize("path", [layered, lambda model: Functional(Wrapped(model))])
 @pytest.mark.parametrize(
     "name", ["three linear layers", "conv twice, max pool with ties", "group norms", "layer norm"]
 )
@@ -99,14 +110,14 @@ def test_opacus_agrees_on_one_step(name, path):
     torch.manual_seed(1)
     model, shape = NETWORKS[name]()
     x, y = torch.randn(8, *shape), torch.randint(0, 3, (8,))
-    network = layered(model) if path == "fast" else Functional(Wrapped(model))
+    network = path(model)
     weights = network.given_weights()[None]
     found = network.gradients(weights, Records(x[None]), y[None], "cross-entropy")
     norms = found.norms()
     clip_norm = float(norms.median())
     total = torch.zeros(1, network.size)
     found.add_weighted((clip_norm / norms).clamp(max=1), total)
-    close(total[0], opacus_step(model, x, y, clip_norm))
+    close(total[0], opacus_step(model, x, y, clip_norm).double())
 
 
 def test_norms_from_grams_are_never_too_small():
@@ -121,30 +132,44 @@ def test_norms_from_grams_are_never_too_small():
     assert seen._has_short_grams()
     x64, e64 = x.double(), error.double()
     gradients = e64.mT @ x64
-    exact = (gradients**2).sum((-2, -1)) + (e64.sum(2) ** 2).sum(-1)
-    assert (seen.squared_norms().double() >= exact * (1 - 1e-6)).all()
+    squares = (gradients**2).sum((-2, -1)) + (e64.sum(2) ** 2).sum(-1)
+    assert (seen.squared_norms().double() >= squares * (1 - 1e-6)).all()
 
 
-def changed(change, *layers):
+def test_tanh_is_exact_to_two_units_in_the_last_place():
+    sizes = np.concatenate([[0.0], np.geomspace(1e-38, 30, 200_001)]).astype(np.float32)
+    x = torch.from_numpy(np.concatenate([-sizes, sizes])).view(2, -1).mT.requires_grad_()
+    found, true = tanh(x), x.double().tanh()
+    assert ((found.double() - true).abs() <= 2 * 2**-23 * true.abs() + 1e-44).all()
+    assert found.stride() == x.stride()
+    assert not tanh(x.detach()).requires_grad
+
+
+# Who is on the fast path --------------------------------------------------------------------------
+
+
+def changed(change, model=None):
     """A network to which something was done."""
-    model = nn.Sequential(*(layers or (nn.Linear(3, 3),)))
-    change(model)
+    model = model or nn.Sequential(nn.Linear(3, 3))
+    change(model[0])
     return model
 
 
 TIED = nn.Linear(3, 3)
-HOOK = changed(lambda m: m[0].register_forward_hook(print), nn.Sequential(nn.Linear(3, 3)))
 NOT_FAST = {
     "grouped convolution": nn.Sequential(nn.Conv2d(2, 4, 3, groups=2), nn.Flatten()),
     "reflecting convolution": nn.Conv2d(2, 4, 3, padding=1, padding_mode="reflect"),
     "learned activation": nn.Sequential(nn.Linear(3, 3), nn.PReLU()),
     "a module of one's own": Wrapped(nn.Linear(3, 3)),
-    "half frozen": changed(lambda m: m[0].bias.requires_grad_(False)),
+    "half frozen": changed(lambda layer: layer.bias.requires_grad_(False)),
     "a subclass": nn.Sequential(nn.Linear(3, 3), type("Own", (nn.ReLU,), {})()),
-    "hook": changed(lambda m: m[0].register_forward_hook(print)),
-    "hook before": changed(lambda m: m[0].register_forward_pre_hook(print)),
-    "hook of a container": HOOK,
-    "a weight more": changed(lambda m: m[0].register_parameter("s", nn.Parameter(torch.ones(1)))),
+    "hook": changed(lambda layer: layer.register_forward_hook(print)),
+    "hook before": changed(lambda layer: layer.register_forward_pre_hook(print)),
+    "hook of a container": changed(
+        lambda layer: layer.register_forward_hook(print),
+        nn.Sequential(nn.Sequential(nn.Linear(3, 3))),
+    ),
+    "a weight more": changed(lambda x: x.register_parameter("s", nn.Parameter(torch.ones(1)))),
     "tied weights": nn.Sequential(TIED, nn.ReLU(), TIED),
 }
 
@@ -162,9 +187,12 @@ def test_a_hook_for_all_modules_takes_the_general_path():
     assert layered(model) is not None
 
 
-def test_tied_weights_on_the_general_path():
-    model, x, y = NOT_FAST["tied weights"], torch.randn(RECORDS, 3), torch.randint(0, 3, (RECORDS,))
-    network = Functional(model)
-    weights = network.given_weights().expand(TRIALS, -1).clone()
-    exact = [z.expand(TRIALS, *z.shape) for z in slow_gradients(model, weights[0], x, y)[:2]]
-    check(network, weights, x[None], y[None], *exact)
+def test_only_a_first_convolution_is_joined():
+    def kinds(*layers):
+        stages = layered(nn.Sequential(*layers)).stages
+        return " ".join(type(stage.apply).__name__ for stage in stages)
+
+    conv, norm = nn.Conv2d(2, 6, 3), nn.GroupNorm(3, 6)
+    assert kinds(nn.ELU(), conv, norm) == "ELU NormalisedConv2d"
+    assert kinds(nn.Conv2d(1, 2, 3), conv, norm) == "Conv2d Conv2d GroupNorm"
+    assert kinds(conv, nn.ReLU(), norm) == "Conv2d ReLU GroupNorm"

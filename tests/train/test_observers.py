@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from dprime.train import FinalAccuracy, LikelihoodRatio, LocalSensitivity, NoiseScale
+from dprime.train import FinalAccuracy, LikelihoodRatio, LocalSensitivity
 from dprime.train.observers import AccuracyEvery, log_mixture
 from trials import SMALL, C, Keeper, blobs, dense, trained
 
@@ -109,18 +109,3 @@ def test_accuracy_every_few_steps_is_that_of_shorter_trainings(every, after):
         assert np.array_equal(seen.values[:, place], done.accuracy(held_out))
         assert np.array_equal(final.values, done.accuracy(held_out))
     assert len(np.unique(seen.values)) > 4
-
-
-def test_the_noise_that_was_added():
-    scale = NoiseScale()
-    done = trained(SMALL, scale, trials=7, block=3)
-    assert np.array_equal(scale.sigmas, np.full((7, 3), done.training.sigma))
-
-
-@pytest.mark.parametrize(
-    ("make", "pair", "noise"),
-    [(LikelihoodRatio, SMALL, 1.0), (LikelihoodRatio, "remove", 0.0), (LocalSensitivity, SMALL, 1)],
-)
-def test_nothing_to_see(make, pair, noise):
-    with pytest.raises(ValueError, match=r"must be (two worlds|above 0)"):
-        trained(pair, make(), noise_multiplier=noise)

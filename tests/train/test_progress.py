@@ -17,39 +17,28 @@ def test_no_bar_where_nobody_watches(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_bar_counts_trials(capsys, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    with bar("training", 4, show=True) as advance:
-        advance(1.0)
-        advance(3.0, lambda: "so far")
-    shown = capsys.readouterr().err
-    assert "so far" in shown
-    assert "4/4, " in shown
-
-
 TITLE = "chosen weights, the longest title"
 NOTE = "Precision at prior 0.123456 ≥ 0.123456 so far, 0.654321 allowed"
 
 
-def seen(capsys):
-    """The lines that a terminal was told to show."""
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
-    return [line.strip() for line in re.split(r"[\r\n]+", plain) if line.strip()]
-
-
 def test_a_bar_is_whole_before_and_after_the_first_block(capsys, monkeypatch):
     """At 80 columns; what an earlier run has done is no speed of this one."""
+
+    def seen():
+        plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+        return [line.strip() for line in re.split(r"[\r\n]+", plain) if line.strip()]
+
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")
     with bar(TITLE, 30_000, show=True, before=10_000):
         pass
-    line = seen(capsys)[0]
+    line = seen()[0]
     assert line.startswith(f"{TITLE} ━")
     assert line.endswith("10,000/30,000, 0:00:00 so far")
     monkeypatch.setattr("dprime.train.progress.time.monotonic", iter(range(10**6)).__next__)
     with bar(TITLE, 30_000, show=True, before=10_000) as advance:
         advance(1000.0, lambda: NOTE)
-    line, note = seen(capsys)[-2:]
+    line, note = seen()[-2:]
     assert re.search(r" 11,000/30,000, \d+/s, 0:\d\d:\d\d left$", line)
     assert note == NOTE
 

@@ -2,19 +2,19 @@
 
 What every kind of canary shares: coins from a secret seed, a state to save, and the result.
 
-The coins must be independent of everything else that is random in the training, the noise above
-all. So they come from a generator of their own, of another kind than PyTorch's: a training seeded
-with the same number shares nothing with it. Nor does anybody's NumPy generator with that seed: a
-tag that is dprime's own goes into every stream.
+The coins must be independent of all other randomness in the training, above all of the noise. So
+they come from a separate generator, of another kind than PyTorch's, and every stream includes a tag
+of dprime: a training or a NumPy generator with the same seed shares nothing with it.
 
-Coins, scores and the whole state are secrets of the one who trains: the certificate is about the
-weights. What may be said of a report is at each kind of canary.
+Coins, scores and the state must stay with whoever trains, because the certificate covers the
+weights alone. Each kind of canary says what may be published of its report.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -32,6 +32,8 @@ from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import Array
 from dprime.seeds import check_seed, fresh_seed
 
+Indices = NDArray[np.int64]
+
 COINS, PLACES, BATCHES, RECORDS = range(4)  # the purposes of randomness, each with its own stream
 PUBLIC_SIZE = "zero-out"  # the adjacency that canaries test: each counts, or counts for nothing
 
@@ -40,7 +42,10 @@ TAG = int.from_bytes(b"dprime canaries")
 
 
 class Canaries(Watcher):
-    """Canaries of any kind, each in the training by its own fair coin."""
+    """Canaries of any kind; an independent fair coin decides whether each is in the training."""
+
+    summed: ClassVar[tuple[str, ...]]
+    """What is added up for each canary from step to step, and saved."""
 
     def __init__(self, count: int, *, seed: int | None = None, confidence: float = 0.95) -> None:
         self.count = validate.whole("count", count, example=1000)
@@ -57,7 +62,7 @@ class Canaries(Watcher):
         return f"{type(self).__name__}(count={self.count})"
 
     def _stream(self, purpose: int, step: int = 0) -> np.random.Generator:
-        """The randomness of one purpose at one step, the same whenever it is asked for."""
+        """The random generator for one purpose at one step, always from its beginning."""
         key = (TAG, purpose, step)
         return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=key))
 
@@ -89,15 +94,15 @@ class Canaries(Watcher):
     def result(self, claim: TradeOff | None = None, *, delta: float = 1e-5) -> OneRun:
         """The result of the canaries for the training so far.
 
-        Look at the end, once: each look has the confidence, many looks together have less. It is
-        for the one who trains: each kind of canary says what may be published.
+        Ask once, at the end: the confidence holds for each result alone, not for several together.
+        The result is for whoever trains; each kind of canary says what may be published.
 
         Args:
-            claim: the certified curve to test, for a record zeroed out or added; where it is left
-                out, what the monitor certifies of the whole training, also of the steps before a
-                resume. Where it certifies nothing, that of the steps that the privacy engine's
-                accountant has recorded; if those are not as many as the canaries saw, there is no
-                verdict, and a note says why.
+            claim: the certified curve to test, for a record zeroed out or added. By default it is
+                what the monitor certifies for the whole training, including the steps before a
+                resume. If the monitor certifies nothing, it is the curve of the steps that the
+                privacy engine's accountant has recorded; if their number differs from what the
+                canaries saw, there is no verdict, and a note says why.
             delta: of the bound on ε.
         """
         if not self._steps:
@@ -122,8 +127,8 @@ class Canaries(Watcher):
     def _certified(self) -> TradeOff | None:
         """The monitor's curve of the whole training with ideal noise; None where it has none.
 
-        The cost of the tails is far rarer than what canaries show, and would only hide how
-        large the claimed ε is.
+        The noise's tails cost something only in events far rarer than canaries can show; counting
+        them would only hide how large the claimed ε is.
         """
         mechanism = None if self._training is None else without_tails(self._training.claim())
         if mechanism is None or isinstance(mechanism, NoGuarantee):
@@ -131,7 +136,7 @@ class Canaries(Watcher):
         return mechanism.curve(PUBLIC_SIZE)
 
     def _recorded(self) -> tuple[TradeOff | None, list[str]]:
-        """The curve of what Opacus' accountant recorded; or none, and why it is no claim."""
+        """The curve of what Opacus' accountant recorded; or None, and a note that says why."""
         assert self._training is not None
         history = list(self._training.privacy_engine.accountant.history)
         recorded = sum(steps for _, _, steps in history)
@@ -160,10 +165,11 @@ class Canaries(Watcher):
     def state_dict(self) -> dict[str, Any]:
         """The state to save with a checkpoint, which must be kept secret.
 
-        It tells the coins, and scores from which noise can be computed: the certificate does not
-        hold against those who have it and the weights.
+        It reveals the coins, and scores from which the noise can be computed: the certificate does
+        not hold against anyone who has the state and the weights.
         """
-        return {
+        sums = {name: torch.from_numpy(vars(self)[f"_{name}"].copy()) for name in self.summed}
+        return sums | {
             "kind": self.name, "count": self.count, "seed": self._seed, "steps": self._steps,
             "lost": self._lost,
         }  # fmt: skip
@@ -177,8 +183,34 @@ class Canaries(Watcher):
                 raise validate.invalid_value(what, state.get(name), wanted, remedy)
         self._seed = int(state["seed"])
         self._steps, self._lost = int(state["steps"]), int(state["lost"])
+        for name in self.summed:
+            vars(self)[f"_{name}"] = state[name].cpu().numpy().copy()
 
 
-def saved(array: Array) -> Tensor:
-    """An array as a checkpoint keeps it."""
-    return torch.from_numpy(array.copy())
+class WeightIndex:
+    """Weights out of all parameters, by their positions in these laid end to end, ascending.
+
+    Each stands in the parameter `owner` [place] at `offset` [place].
+
+    >>> places = WeightIndex(np.array([1, 4]), [torch.zeros(2, 2), torch.zeros(3), torch.zeros(1)])
+    >>> places.owner.tolist(), places.offset.tolist()
+    ([0, 1], [1, 0])
+    >>> places.read([torch.tensor([5.0, 6, 7, 8]), torch.tensor([1.0, 2, 3]), torch.tensor([9.0])])
+    tensor([6., 1.])
+    """
+
+    def __init__(self, flat: Indices, parameters: Sequence[Tensor]) -> None:
+        sizes = np.array([p.numel() for p in parameters])
+        ends = np.cumsum(sizes)
+        self.owner = np.searchsorted(ends, flat, side="right").astype(np.int64)
+        self.offset = flat - (ends - sizes)[self.owner]
+        self._own = [
+            torch.from_numpy(self.offset[self.owner == k]).to(p.device)
+            for k, p in enumerate(parameters)
+        ]
+
+    def read(self, parts: Iterable[Tensor]) -> Tensor:
+        """[..., place]: what stands there in parts [..., weight of a parameter]."""
+        pairs = zip(parts, self._own, strict=True)
+        found = [part.index_select(-1, own) for part, own in pairs if own.shape[0]]
+        return torch.cat(found, dim=-1)

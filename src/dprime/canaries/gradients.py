@@ -46,8 +46,7 @@ from opacus.optimizers import DPPerLayerOptimizer
 from torch import Tensor, nn
 
 from dprime import validate
-from dprime.canaries.base import BATCHES, PLACES, Canaries, saved
-from dprime.canaries.weight_index import Indices, WeightIndex
+from dprime.canaries.base import BATCHES, PLACES, Canaries, Indices, WeightIndex
 from dprime.monitor.opacus_training import OpacusTraining
 from dprime.parameters import LEAST_NOISE
 from dprime.privacy_loss import Array
@@ -62,22 +61,22 @@ MOST_NUMBERS = 2**24
 class GradientCanaries(Canaries):
     """An audit in one run by gradients that are added to the batch.
 
-    They go through the optimizer's own clipping and noise, so a mistake in either shows. They do
-    not go through the data loader and the model; `InputCanaries` do. Every step gets q count / 2
-    further gradients of norm C on average, each in one weight: nobody's guarantee gets worse by it,
-    and the training is disturbed a little.
+    They pass through the optimizer's own clipping and noise, so a mistake in either shows. They do
+    not pass through the data loader and the model; `InputCanaries` do. Every step gets q count / 2
+    more gradients of norm C on average, each in one weight: no guarantee gets worse, and the
+    training is disturbed a little.
 
-    Scores, coins and the whole state are secrets of the one who trains. The report too depends on
-    noise that protects the records: it is not covered by the certificate of the weights, and not
-    for publication beside them.
+    Scores, coins and state must stay with whoever trains. The report depends on noise that protects
+    the records, so the certificate of the weights does not cover it: do not publish both.
 
     Args:
-        count: how many canaries, each in by its own coin; at most one for each weight.
+        count: how many canaries there are; at most one for each weight.
         seed: of the coins; drawn in secret if not given.
         confidence: of the bound on ε, and of the verdict.
     """
 
     name: ClassVar[str] = "gradient canaries"
+    summed: ClassVar[tuple[str, ...]] = ("ratio", "repeated")
 
     def __init__(
         self, count: int = 1000, *, seed: int | None = None, confidence: float = 0.95
@@ -117,7 +116,7 @@ class GradientCanaries(Canaries):
             (self._add_clipped if training.ghost else self._add_through_clipping)(training, drawn)
 
     def after_noise(self, training: OpacusTraining) -> None:
-        """Take the step into every score."""
+        """Add the step to every score."""
         x = self._signs * (self._read(training.noisy()) - self._own) / training.clip_norm
         self._lost += not np.isfinite(x).all()
         rate, noise = training.sample_rate, training.noise_multiplier
@@ -178,20 +177,13 @@ class GradientCanaries(Canaries):
             )
         return notes
 
-    def state_dict(self) -> dict[str, Any]:
-        """Coins' seed and scores, which are secrets.
-
-        What was seen in the last step is left out: it is that step's noise. So the score for
-        repeated noise lacks one term for every resume, and all else is as without one.
-        """
-        scores = {"ratio": self._ratio, "repeated": self._repeated}
-        return super().state_dict() | {name: saved(array) for name, array in scores.items()}
-
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with the same coins, weights and scores."""
+        """Go on with the same coins, weights and scores.
+
+        The state does not hold what was seen in the last step, which is that step's noise. So the
+        score for repeated noise lacks one term for every resume.
+        """
         super().load_state_dict(state)
-        kept = (state[name].cpu().numpy().copy() for name in ("ratio", "repeated"))
-        self._ratio, self._repeated = kept
         self._before = None
         if self._training is not None:
             self._draw_places()

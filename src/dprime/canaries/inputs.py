@@ -39,9 +39,8 @@ from torch import Tensor, func, nn
 from torch.utils.data import Dataset
 
 from dprime import validate
-from dprime.canaries.base import PLACES, RECORDS, Canaries, saved
+from dprime.canaries.base import PLACES, RECORDS, Canaries, WeightIndex
 from dprime.canaries.gradients import log_ratio
-from dprime.canaries.weight_index import WeightIndex
 from dprime.monitor.opacus_training import OpacusTraining, own_criterion
 from dprime.privacy_loss import Array
 from dprime.train.hookless import without_hooks
@@ -77,6 +76,7 @@ class InputCanaries(Canaries):
     """
 
     name: ClassVar[str] = "input canaries"
+    summed: ClassVar[tuple[str, ...]] = ("total",)
 
     def __init__(
         self,
@@ -114,16 +114,16 @@ class InputCanaries(Canaries):
         """Canaries for a data set of (tensor, class) pairs.
 
         Each is a random direction, `factor` times as long as a record can be, with a random class.
-        No record's values have a part in that, because canaries that follow the data would tell of
-        them. So give `scale` and `classes` as they are known without looking.
+        It does not depend on the values of any record, because canaries that follow the data would
+        reveal them. So give `scale` and `classes` as they are known without looking at the data.
 
         Args:
             dataset: what is trained on; shape and type of its first pair are used.
             count: how many canaries.
             classes: how many there are; labels are drawn from 0 to classes - 1.
-            scale: the largest number that a record may hold, such as 1 for pixels from 0 to 1; a
-                rough one will do. A record of d numbers is at most scale √d long.
-            factor: how far out.
+            scale: the largest number in a record, roughly, such as 1 for pixels from 0 to 1. A
+                record of d numbers is at most scale √d long.
+            factor: how many times as long as a record.
             seed: of records and coins; drawn in secret if not given.
             options: of `InputCanaries`.
 
@@ -180,7 +180,7 @@ class InputCanaries(Canaries):
         self._places = WeightIndex(chosen, list(training.parameters()))
 
     def after_noise(self, training: OpacusTraining) -> None:
-        """Look at the canaries, where it is the step's turn."""
+        """Score the canaries, at one of `every` steps."""
         self._steps += 1
         if self._steps % self.every:
             return
@@ -236,7 +236,7 @@ class InputCanaries(Canaries):
 
     def state_dict(self) -> dict[str, Any]:
         """The coins' seed and the score, which are secrets."""
-        return super().state_dict() | {"total": saved(self._total), "norm": self._norm}
+        return super().state_dict() | {"norm": self._norm}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on with the same coins and score."""
@@ -246,7 +246,6 @@ class InputCanaries(Canaries):
                 "give it when the canaries are made, so that the same records are mixed in",
             )  # fmt: skip
         super().load_state_dict(state)
-        self._total = state["total"].cpu().numpy().copy()
         self._norm = state["norm"]
 
 

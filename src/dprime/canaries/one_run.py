@@ -61,7 +61,6 @@ from dprime.text import given, round_down, round_up, told
 
 FEWEST = 50  # fewer canaries show nothing, and coins might fall all on one side
 GRID = 20  # the number of guess counts that are tried, up to half the canaries
-MAX_D_PRIME = 60.0  # two bell curves that are never confused
 
 Outcome = Literal["refuted", "not refuted", "inconclusive", "no claim"]
 
@@ -232,7 +231,7 @@ def _seen(count: int, guesses: int, right: int) -> Guessed:
 
 
 def right_guesses(scores: Array, inside: NDArray[np.bool_], guesses: int) -> int:
-    """How many of the largest scores belong to canaries that are in, ties being broken by most.
+    """How many of the largest scores belong to canaries that are in, at least, however ties break.
 
     >>> inside = np.array([True, True, False, True, False])
     >>> right_guesses(np.array([5.0, 4.0, 3.0, np.nan, -1.0]), inside, 3)
@@ -287,24 +286,11 @@ def _needed(claim: TradeOff, count: int, guesses: int, level: float) -> int | No
 
 
 def _d_prime_for(right: int, guesses: int, count: int) -> float:
-    """The d′ of Gaussian scores at which this number of right guesses is expected, rounded."""
-    wanted = (right - 0.5) / guesses
+    """The d′ of Gaussian scores at which this number of right guesses is expected, rounded.
 
-    def excess(d_prime: float) -> float:
-        return _expected_share(d_prime, guesses / count) - wanted
-
-    if excess(0.0) >= 0:
-        return 0.0
-    return float(scipy.optimize.brentq(excess, 0.0, MAX_D_PRIME, xtol=1e-6))
-
-
-def _expected_share(d_prime: float, guessed: float) -> float:
-    """The share of right guesses among the top `guessed` of N(d′, 1) and N(0, 1) in equal parts."""
-
-    def more(threshold: float) -> float:
-        tails = scipy.special.ndtr(d_prime - threshold) + scipy.special.ndtr(-threshold)
-        return float(tails) / 2 - guessed
-
-    threshold = scipy.optimize.brentq(more, -40.0, 40.0 + d_prime)
-    inside, outside = scipy.special.ndtr([d_prime - threshold, -threshold])
-    return float(inside / (inside + outside))
+    Half of the canaries are in, N(d′, 1), half are out, N(0, 1). Those above a threshold t are
+    guessed: a share Φ(d′ - t) of the one half, and Φ(-t) of the other.
+    """
+    above = 2 * (right - 0.5) / count, 2 * (guesses - right + 0.5) / count
+    inside, outside = scipy.special.ndtri(above)
+    return max(0.0, float(inside - outside))

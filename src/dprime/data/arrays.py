@@ -28,7 +28,7 @@ def numbers(name: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def frozen(array: NDArray[Any], dtype: type[Number]) -> NDArray[Number]:
-    """A contiguous read-only array that nobody else can write to, copied only if it must be."""
+    """A contiguous read-only array that nobody else can write to; copied only if necessary."""
     with np.errstate(over="ignore"):  # what float32 cannot hold is refused as infinite
         made = np.ascontiguousarray(array, dtype=dtype)
     holder: object = made
@@ -47,7 +47,7 @@ def read_only(array: NDArray[Number]) -> NDArray[Number]:
 
 
 def at_most(name: str, value: int, largest: int) -> int:
-    """A whole number from 1 to the largest that there is."""
+    """A whole number from 1 to `largest`."""
     value = validate.whole(name, value, example=min(3, largest))
     if value > largest:
         raise validate.invalid_value(name, value, f"at most {largest}", "ask for fewer")

@@ -12,14 +12,14 @@ Column = int | str
 
 
 def one_hot_group(name: str, names: Sequence[str]) -> tuple[str, ...]:
-    """The columns of a one-hot group, by what their names begin with; none if there are none."""
+    """The columns whose names begin with `name=`."""
     return tuple(one for one in names if one.startswith(f"{name}="))
 
 
 def column_places(
     columns: Sequence[Column], names: Sequence[str], width: int | None = None
 ) -> tuple[int, ...]:
-    """Where columns stand that differ, each given by index or by name (`names` may be empty)."""
+    """The places of distinct columns, each given by index or by name (`names` may be empty)."""
     if not columns:
         remedy = "name the attribute's columns"
         raise validate.invalid_input("attribute", "empty", "at least one column", remedy)
@@ -47,7 +47,7 @@ def _place(column: Column, names: Sequence[str], width: int) -> int:
 
 
 def group_name(places: Sequence[int], names: Sequence[str]) -> str | None:
-    """What the names of a one-hot group begin with, where they have it in common."""
+    """The common beginning of the names of a one-hot group, or None."""
     found = {names[place].partition("=")[0] for place in places} if names else set()
     return found.pop() if len(found) == 1 else None
 
@@ -58,7 +58,7 @@ def category(place: int, names: Sequence[str]) -> str:
 
 
 def columns_named(places: Sequence[int], names: Sequence[str]) -> str:
-    """Columns as a reader names them: those of a one-hot group by what their names begin with."""
+    """Columns in words: a one-hot group by the common beginning of its names."""
     if len(places) == 1:
         return names[places[0]] if names else f"column {places[0]}"
     known = [names[place] if names else str(place) for place in places]
@@ -66,20 +66,20 @@ def columns_named(places: Sequence[int], names: Sequence[str]) -> str:
 
 
 def value_named(values: Sequence[float], places: Sequence[int], names: Sequence[str]) -> str:
-    """What columns hold as a reader names it: of a one-hot group the category."""
+    """Values in words: of a one-hot group the category."""
     if len(values) > 1 and sorted(values) == [0.0] * (len(values) - 1) + [1.0]:
         return category(places[list(values).index(1.0)], names)
     return ", ".join(f"{value:.4g}" for value in values)
 
 
 def value_numbers(text: str, places: Sequence[int], names: Sequence[str]) -> tuple[float, ...]:
-    """What a text stands for: of one column its number, of a one-hot group 1 for its category."""
+    """The values that a text stands for: one number, or 1 for a category of a one-hot group."""
     if len(places) == 1:
         return (validate.number("values", validate.parse("values", text)),)
     known = [category(place, names) for place in places]
-    full = [names[place] if names else "" for place in places]
-    if text not in known and text not in full:
+    options = [*known, *(names[place] for place in places)] if names else known
+    if text not in options:
         remedy = f"give two of {', '.join(known)}"
         raise validate.invalid_value("values", text, "two categories of the group", remedy)
-    at = known.index(text) if text in known else full.index(text)
+    at = options.index(text) % len(places)
     return tuple(float(place == at) for place in range(len(places)))

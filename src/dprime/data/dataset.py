@@ -156,7 +156,7 @@ class Dataset:
         return state.hexdigest()
 
     def column(self, column: Column | tuple[Column, ...]) -> tuple[int, ...]:
-        """Where columns stand: an index, a name, several that differ, or the name of a group."""
+        """The places of columns: by an index, a name, several of these, or the name of a group."""
         if self.records.ndim != 2:
             raise validate.invalid_input(
                 "attribute", "of images", "a column of a table", "give a table"
@@ -170,7 +170,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Split:
-    """A part to train on, and one that the training never sees; contents may stand in both."""
+    """A part to train on, and one that the training never sees; equal records may be in both."""
 
     train: Dataset
     test: Dataset

@@ -13,7 +13,7 @@ from dprime import validate
 
 
 def device_named(device: str | torch.device) -> torch.device:
-    """A device that is there and computes."""
+    """A device that exists and computes."""
     try:
         found = torch.device(device)
         torch.zeros(1, device=found).item()
@@ -24,7 +24,7 @@ def device_named(device: str | torch.device) -> torch.device:
 
 
 def device_title(device: str | torch.device) -> str:
-    """What a device is called: that of a GPU as its maker names it, else the processor's kind."""
+    """The name of a device: its maker's for a GPU, else the kind of processor."""
     found = torch.device(device)
     if found.type == "cuda":
         return torch.cuda.get_device_name(found)
@@ -33,7 +33,7 @@ def device_title(device: str | torch.device) -> str:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let PyTorch take one thread for an operation: work beside it has the other cores."""
+    """Let PyTorch use one thread for each operation, so that other work has the other cores."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

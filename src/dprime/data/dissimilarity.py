@@ -67,7 +67,10 @@ def dissimilarity(
     array([[0. , 0.5]])
     """
     first, second = _tensors(a, b, ("a", "b"), measure, device)
-    return _matrix(first, second, _tiles(first, second, measure, memory))
+    matrix = torch.empty(len(first), len(second), dtype=first.dtype)
+    for rows, columns, tile in _tiles(first, second, measure, memory):
+        matrix[rows, columns] = tile.cpu()
+    return matrix.numpy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,13 +134,13 @@ def dataset_sensitivity(
     columns = len(b) if replace else 1
     keep = None if keep is None else at_most("keep", keep, len(a) * columns)
     tiles = _tiles(a, b, measure, memory, progress)
-    if replace and keep:
-        index, scores = _extremes(columns, tiles, keep)
+    parts = _pairs(tiles, columns) if replace else _sums(tiles, len(a))
+    if keep is None:
+        index, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
     else:
-        scores = _matrix(a, b, tiles).ravel().astype(float) if replace else _sums(a, tiles)
-        index = np.arange(len(scores))
-        if keep:
-            index, scores = _ends(index, scores, keep)
+        index, scores = np.empty(0, np.int64), np.empty(0)
+        for places, values in parts:
+            index, scores = _ends(np.append(index, places), np.append(scores, values), keep)
     order = np.lexsort((index, -scores))
     rows, partners = np.divmod(index[order], columns)
     return Ranking(rows, partners if replace else None, scores[order], keep)
@@ -178,29 +181,19 @@ def _tiles(
                     progress(done, len(a) * len(b))
 
 
-def _matrix(a: Tensor, b: Tensor, tiles: Iterator[_Tile]) -> NDArray[Any]:
-    matrix = torch.empty(len(a), len(b), dtype=a.dtype)
-    for rows, columns, tile in tiles:
-        matrix[rows, columns] = tile.cpu()
-    return matrix.numpy()
-
-
-def _sums(a: Tensor, tiles: Iterator[_Tile]) -> _Floats:
+def _sums(tiles: Iterator[_Tile], count: int) -> Iterator[tuple[_Indexes, _Floats]]:
     """The sum of each row (Bernau et al. 2021, eq. 9; a record is at 0 from itself)."""
-    sums = np.zeros(len(a))
+    sums = np.zeros(count)
     for rows, _, tile in tiles:
         sums[rows] += tile.sum(dim=1, dtype=torch.float64).cpu().numpy()
-    return sums
+    yield np.arange(count), sums
 
 
-def _extremes(width: int, tiles: Iterator[_Tile], keep: int) -> tuple[_Indexes, _Floats]:
-    index, scores = np.empty(0, np.int64), np.empty(0)
+def _pairs(tiles: Iterator[_Tile], width: int) -> Iterator[tuple[_Indexes, _Floats]]:
     for rows, columns, tile in tiles:
         row, column = (np.arange(n) for n in tile.shape)
-        places = (rows.start + row[:, None]) * width + columns.start + column
-        scores = np.append(scores, tile.cpu().numpy())
-        index, scores = _ends(np.append(index, places), scores, keep)
-    return index, scores
+        index = (rows.start + row[:, None]) * width + columns.start + column
+        yield index.ravel(), tile.cpu().numpy().ravel().astype(float)
 
 
 def _ends(index: _Indexes, scores: _Floats, keep: int) -> tuple[_Indexes, _Floats]:

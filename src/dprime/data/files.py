@@ -34,7 +34,7 @@ class DataSource:
     address: str
 
     def look(self, data_dir: Path | None, *names: str) -> Path | None:
-        """The first of these files that is there, as it is or gzipped, also without the folder."""
+        """The first of these files that exists, plain or gzipped, in its folder or `data_dir`."""
         if data_dir is None:
             return None
         places = [data_dir / part / name for name in names for part in (self.folder, "")]
@@ -42,7 +42,7 @@ class DataSource:
         return next((path for path in paths if path.is_file()), None)
 
     def find(self, data_dir: Path | None, *names: str) -> Path:
-        """The same; if there is none, the error says what was looked for and where to get it."""
+        """The same; if none exists, the error says what is needed and where to get it."""
         path = self.look(data_dir, *names)
         if path is None:
             wanted = " or ".join(f"{self.folder}/{name}" for name in names)
@@ -101,12 +101,12 @@ def read_arrays(path: Path, *keys: str) -> list[NDArray[Any]]:
 
 
 def broken(what: object, requirement: str, found: object = "not") -> validate.InputError:
-    """The error for a file, or a part of it, that is not what it should be."""
+    """The error for a file, or a part of one, that is damaged."""
     return validate.invalid_input(str(what), str(found), requirement, AGAIN)
 
 
 def check(origin: object, what: str, found: object, wanted: object, remedy: str = AGAIN) -> None:
-    """Refuse a file in which something is not as it must be."""
+    """Refuse a file in which something has another value than it must have."""
     if found != wanted:
         raise validate.invalid_value(f"{what} in {origin}", found, str(wanted), remedy)
 

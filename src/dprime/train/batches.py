@@ -1,7 +1,8 @@
 """Which records a step sees, and in which of them each trial's world has a share.
 
-Of records that come again at every step, what a first layer makes of records alone is made once,
-as is a sparse form of those that are declared sparse, which takes two thirds of the time.
+What a first layer computes from the records alone is computed once for records that come again at
+every step. So is the sparse form of records that are declared sparse, which saves a third of the
+time.
 """
 
 from __future__ import annotations

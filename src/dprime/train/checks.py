@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -19,13 +21,19 @@ FOLLOWED = 2  # those whose gradients are made for it: each is as large as the m
 FAILURES = (RuntimeError, TypeError, ValueError, IndexError)
 """What PyTorch raises where a model does not fit its records, or cannot be followed."""
 
+COPYABLE = (
+    "take torch.nn.utils.parametrizations in place of the older weight_norm or spectral_norm, or "
+    "make a pruning permanent with torch.nn.utils.prune.remove"
+)
+
 
 def network_of(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Network:
     """The model in the form in which it is trained, or a sentence why it cannot be."""
     if not isinstance(model, nn.Module):
         raise invalid_value("model", model, "a torch.nn.Module", "give a layer or a network")
     _refuse_code_in_the_gradients(model)
-    model = _copied(model).to(device=x.device, dtype=torch.float32).train()
+    with _told("A model", "be one that copy.deepcopy can copy", "it is not", COPYABLE):
+        model = copy.deepcopy(model).to(device=x.device, dtype=torch.float32).train()
     for module in model.modules():
         if getattr(module, "inplace", False):  # would write over what the gradients need
             setattr(module, "inplace", False)  # noqa: B010
@@ -54,12 +62,20 @@ def network_of(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Netw
     return general
 
 
+@contextmanager
+def _told(name: str, wanted: str, found: str, remedy: str) -> Iterator[None]:
+    """What PyTorch cannot do, with its own words for it."""
+    try:
+        yield
+    except FAILURES as error:
+        said = str(error).strip().split("\n")[0].split(". ")[0].rstrip(".")
+        if "data-dependent" in str(error) or "dynamic shape" in str(error):
+            said = "an `if`, a mask or a number taken from the data decides what is computed"
+        raise InputError.of(name, wanted, f"{found} ({said})", remedy) from None
+
+
 def _layer(path: str, module: nn.Module) -> str:
     return f"layer {path or 'model'!r} ({type(module).__name__})"
-
-
-def _said(error: Exception) -> str:
-    return str(error).strip().split("\n")[0].split(". ")[0].rstrip(".")
 
 
 def _shape(value: object) -> str:
@@ -96,18 +112,6 @@ def _hooked(where: str) -> InputError:
     return InputError.of("A model's gradients", wanted, found, "remove it")
 
 
-def _copied(model: nn.Module) -> nn.Module:
-    try:
-        return copy.deepcopy(model)
-    except (RuntimeError, TypeError) as error:
-        wanted, found = "be one that copy.deepcopy can copy", f"it is not ({_said(error)})"
-        remedy = (
-            "take torch.nn.utils.parametrizations in place of the older weight_norm or "
-            "spectral_norm, or make a pruning permanent with torch.nn.utils.prune.remove"
-        )
-        raise InputError.of("A model", wanted, found, remedy) from None
-
-
 def _refuse_batch_normalisation(model: nn.Module) -> None:
     norms = nn.modules.batchnorm._BatchNorm
     for path, module in model.named_modules():
@@ -134,12 +138,10 @@ def _wants_words(model: nn.Module, x: Tensor) -> bool:
 
 
 def _outputs(model: nn.Module, x: Tensor) -> Tensor:
-    try:
+    wanted = f"accept records of shape {tuple(x.shape[1:])}"
+    remedy = "fit its first layer, or its last pooling, to the data"
+    with _told("The model", wanted, "it fails on them", remedy):
         outputs = model(x)
-    except FAILURES as error:
-        wanted, found = f"accept records of shape {tuple(x.shape[1:])}", _said(error)
-        remedy = "fit its first layer, or its last pooling, to the data"
-        raise InputError.of("The model", wanted, f"it fails on them ({found})", remedy) from None
     if not isinstance(outputs, Tensor) or outputs.shape[:1] != x.shape[:1]:
         wanted = f"a tensor with one row for each of {len(x)} records"
         raise invalid_input("the model's output", _shape(outputs), wanted, "return one per record")
@@ -205,15 +207,10 @@ def _check_loss(loss: Loss, outputs: Tensor, y: Tensor) -> None:
 
 def _check_gradients(network: Functional, x: Tensor, y: Tensor, loss: str | Loss) -> None:
     single = network.given_weights()[None]
-    try:
+    wanted = "be such that torch.func can follow them for one record"
+    remedy = "choose with torch.where, and write to no tensor in place"
+    with _told("Model and loss", wanted, "it cannot", remedy):
         network.gradients(single, Records(x[None]), y[None], loss)
-    except FAILURES as error:
-        said = _said(error)
-        if "data-dependent" in str(error) or "dynamic shape" in str(error):
-            said = "an `if`, a mask or a number taken from the data decides what is computed"
-        wanted = "be such that torch.func can follow them for one record"
-        remedy = "choose with torch.where, and write to no tensor in place"
-        raise InputError.of("Model and loss", wanted, f"it cannot ({said})", remedy) from None
     # How all records are computed must not follow from some of them: these are in no data.
     made = torch.randn(x.shape, generator=torch.Generator(x.device).manual_seed(0), device=x.device)
     records = Records(torch.zeros_like(made)[None] if network.words else made[None])

@@ -34,8 +34,8 @@ NOT_COVERED = (
 class ClipNorm:
     """A clipping norm C that was read from data.
 
-    `cost` is the mechanism that reading it was, to be composed with the training; None where it was
-    read without noise, which no guarantee covers.
+    `cost` is the mechanism that read it, to be composed with the training; None if it was read
+    without noise, which no guarantee covers.
     """
 
     value: float

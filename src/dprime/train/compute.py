@@ -57,7 +57,7 @@ HERE = Compute()  # this processor, with 2 GB
 
 
 def cores() -> int:
-    """That this process may use."""
+    """How many processor cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -82,7 +82,7 @@ def each(
 
 @contextlib.contextmanager
 def plain_autograd() -> Iterator[None]:
-    """Refuse what would change the gradients between forward and backward, or stop at a NaN."""
+    """Refuse hooks that change saved tensors, and turn off the mode that stops at a NaN."""
     if torch._C._autograd._top_saved_tensors_default_hooks(True) is not None:
         found = "torch.autograd.graph.saved_tensors_hooks changes them for all records together"
         wanted = "be saved for the gradients as they are"

@@ -41,7 +41,7 @@ class TrainingData:
 
     @classmethod
     def alone(cls, dataset: Dataset) -> TrainingData:
-        """One world only, for trainings that nobody is asked to tell apart."""
+        """All trials train on the same records."""
         return cls(dataset)
 
     @classmethod
@@ -94,7 +94,7 @@ class TrainingData:
     def at_random_place(self, seed: int) -> TrainingData:
         """The same worlds with x and x′ at a random place, the same one in D and in D′.
 
-        A trainer that treats its last record unlike the others is else judged by that record.
+        Otherwise a trainer that treats its last record differently would be judged by that record.
         """
         place = np.random.default_rng(seed).integers(len(self.common) + 1)
         return dataclasses.replace(self, place=int(place))
@@ -107,7 +107,7 @@ class TrainingData:
 
     @property
     def size(self) -> int:
-        """n, the number of records in D; the engine takes it for that of D′ too."""
+        """n, the number of records in D; the engine uses it for D′ too."""
         return len(self.common) + (self.differing is not None)
 
     @property
@@ -125,7 +125,7 @@ class TrainingData:
         return "add-remove" if len(self.differing) == 1 else "replace"
 
     def check_two_worlds(self, purpose: str) -> None:
-        """Refuse one world for what is of the records in which two differ."""
+        """Refuse a single world for a purpose that needs two."""
         if self.differing is None:
             remedy = "give TrainingData.remove(…) or TrainingData.replace(…)"
             raise validate.invalid_input("data", "one world", f"two worlds for {purpose}", remedy)

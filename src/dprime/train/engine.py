@@ -33,12 +33,9 @@ from dprime.train.steps import (
     CanaryGradient,
     EngineContext,
     Observer,
-    Part,
     Step,
     StepContext,
-    Summands,
     clip_factors,
-    differing_gradients,
     distance,
 )
 from dprime.train.streams import Purpose, Streams
@@ -171,7 +168,7 @@ def _train_all(
 
 
 def _copies(run: EngineContext) -> int:
-    """Tensors of the weights' size that a trial needs: weights, sum, and what is kept beside."""
+    """How many tensors of the weights' size a trial needs."""
     worlds_apart = bool(run.observers) or run.training.sensitivity == "local"
     crafted = 0 if run.canary is None else 4 * run.sampler.differing
     kept = sum(observer.copies for observer in run.observers)
@@ -209,21 +206,19 @@ def _train_slice(
             break
         if index == 0 or training.sample_rate < 1:
             batch = run.sampler.batch(streams, index, in_world, own)
-        context = run, index, rows, weights, memo
-        summands = Summands(run, batch, weights, slices.records)
-        crafted = _crafted(run, StepContext(*context))
-        parts = _clipped_sum(summands, exact_sum, crafted)
-        sigma = _sigma(summands, parts, crafted)
-        own_sum = exact_sum.to(weights.dtype) if run.observers else weights
+        step = Step(run, index, rows, weights, memo, batch, in_world, slices.records)
+        step.crafted = _crafted(step)
+        _clipped_sum(step, exact_sum)
+        step.sigma = _sigma(step)
+        step.own_sum = exact_sum.to(weights.dtype) if run.observers else weights
         if training.noise_multiplier:
-            add_normal(streams, exact_sum, sigma, Purpose.NOISE, index)
-        noisy_sum = exact_sum.to(weights.dtype)
+            add_normal(streams, exact_sum, step.sigma, Purpose.NOISE, index)
+        step.noisy_sum = noisy_sum = exact_sum.to(weights.dtype)
         if run.observers:
             with run.lock:
-                step = Step(*context, in_world, noisy_sum, own_sum, sigma, summands, parts, crafted)
                 for observer in run.observers:
                     observer.see(step)
-        del parts
+        del step
         rate = training.rate_at(index)
         training.optimizer.move(weights, noisy_sum.mul_(1 / run.divisor), rate, index, state)
         advance(len(trials) / training.steps)
@@ -233,12 +228,13 @@ def _train_slice(
     return weights
 
 
-def _crafted(run: EngineContext, context: StepContext) -> tuple[Tensor, ...] | None:
-    """What the adversary puts in the place of the differing records' gradients, clipped."""
+def _crafted(step: Step) -> tuple[Tensor, ...] | None:
+    """The gradients that replace those of the differing records, clipped."""
+    run = step.run
     if run.canary is None:
         return None
     with run.lock:
-        found = run.canary.gradients(context)
+        found = run.canary.gradients(step)
     C = run.training.clip_norm
     if C is None:
         return found
@@ -249,31 +245,26 @@ def _crafted(run: EngineContext, context: StepContext) -> tuple[Tensor, ...] | N
     )
 
 
-def _clipped_sum(
-    summands: Summands, into: Tensor, crafted: tuple[Tensor, ...] | None
-) -> list[Part]:
+def _clipped_sum(step: Step, into: Tensor) -> None:
     """Put the clipped sum over each trial's own records in `into`, crafted ones among them.
 
     In runs of single precision only where all other records of a batch stay where they are when one
     is missing. In batches of the records that were drawn, one moves those behind it.
     """
-    run, batch = summands.run, summands.batch
+    run, batch, crafted = step.run, step.batch, step.crafted
     certified = run.training.adjacency == "zero-out" and run.training.sensitivity == "global"
     keeps_places = certified and run.sampler.shares_records
     mask = batch.mask if crafted is None else batch.mask_of_others
-    parts = summands.add_clipped(mask, into, clip_factors, single=keeps_places)
+    step.parts = step.add_clipped(mask, into, clip_factors, single=keeps_places)
     for gradient, drawn in zip(crafted or (), batch.drawn(), strict=crafted is not None):
         into.add_(gradient.masked_fill(drawn[:, None] == 0, 0))
-    return parts
 
 
-def _sigma(summands: Summands, parts: Sequence[Part], crafted: tuple[Tensor, ...] | None) -> Tensor:
+def _sigma(step: Step) -> Tensor:
     """The noise's standard deviation on the sum, in double precision [trial]: σ, or σ LS/GS."""
-    training, like = summands.run.training, summands.weights
+    training, like = step.run.training, step.weights
     if training.clip_norm is None or training.sensitivity == "global":
         return like.new_full((len(like),), training.sigma, dtype=torch.float64)
-    gradients = crafted
-    if gradients is None:
-        gradients = differing_gradients(parts, summands.batch, training.clip_norm, like)
     # GS = C for add-remove and zero-out, 2C for replace
-    return distance(gradients) * (training.sigma / (len(gradients) * training.clip_norm))
+    scale = training.sigma / (len(step.differing) * training.clip_norm)
+    return distance(step.differing) * scale

@@ -1,4 +1,4 @@
-"""The models that came out, what may be said of them, and how well each does on records."""
+"""The trained models, what may be claimed of them, and how well each does on records."""
 
 from __future__ import annotations
 
@@ -73,10 +73,8 @@ class Trained:
     def _kept(self) -> Tensor:
         if self.weights is not None:
             return self.weights
-        raise validate.InputError(
-            "The final weights were not kept: train with keep_weights=True, or measure with an "
-            "observer such as FinalAccuracy."
-        )
+        remedy = "train with keep_weights=True, or measure with an observer such as FinalAccuracy"
+        raise validate.InputError.of("The final weights", "be kept", "they were not", remedy)
 
 
 def accuracy(

@@ -6,7 +6,6 @@ The gradients of a chunk's records are in memory together, so chunks are short.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,7 +16,7 @@ from torch.func import functional_call, grad_and_value, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from dprime.train.batches import Records
-from dprime.train.layers import Change, LayerTrace, norms_of, weighted
+from dprime.train.layers import KeptTrace, norms_of
 from dprime.train.losses import Loss, OwnRows, named_loss
 from dprime.train.network import Network, Parameter, RecordGradients, hooks_of
 
@@ -25,22 +24,16 @@ Weights = dict[str, Tensor]
 
 
 @dataclass(eq=False)
-class ExplicitTrace(LayerTrace):
+class ExplicitTrace(KeptTrace):
     """Every record's gradient over all weights [trial, record, parameter]."""
 
-    gradients: Tensor
+    found: Tensor
+
+    def _made(self) -> list[Tensor]:
+        return [self.found]
 
     def squared_norms(self) -> Tensor:
-        return norms_of(self.gradients).double().square()
-
-    def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
-        into[0].add_(weighted(c, self.gradients, into[0].dtype))
-
-    def changed(self, change: Change) -> LayerTrace:
-        return ExplicitTrace(change(self.gradients))
-
-    def numbers(self) -> int:
-        return 2 * self.gradients.numel()
+        return norms_of(self.gradients[0]).double().square()
 
 
 class Functional(Network):
@@ -87,9 +80,14 @@ class Functional(Network):
 
     @torch.no_grad()
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
-        shared = x.shape[0] == 1
-        over_trials = vmap(partial(self._call, self._fresh()), in_dims=(0, None if shared else 0))
-        return over_trials(self._named(weights), x[0] if shared else x)
+        of_trial, named = partial(self._call, self._fresh()), self._named(weights)
+        try:
+            over = None if len(x) == 1 else 0
+            return vmap(of_trial, in_dims=(0, over))(named, x[0] if len(x) == 1 else x)
+        except RuntimeError:  # a layer that vmap cannot follow, such as nn.LSTM
+            trials = [{name: w[i] for name, w in named.items()} for i in range(len(weights))]
+            own = x.expand(len(weights), *x.shape[1:])
+            return torch.stack([of_trial(*each) for each in zip(trials, own, strict=True)])
 
     def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
         return self._derivatives(weights, x, y.expand(x.shape[:2]), loss, argnums=1)[0]

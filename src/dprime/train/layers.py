@@ -11,6 +11,7 @@ record [R, n]. An input that all trials share has R = 1.
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -52,7 +53,7 @@ class LayerTrace(ABC):
 
     @abstractmethod
     def squared_norms(self) -> Tensor:
-        """Those of each record's gradient with respect to this layer's weights [R, n]."""
+        """The squared norm of each record's gradient by this layer's weights [R, n]."""
 
     @abstractmethod
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
@@ -68,7 +69,7 @@ class LayerTrace(ABC):
 
     @abstractmethod
     def numbers(self) -> int:
-        """How many numbers are made beside the output, its error and the sums."""
+        """How many numbers are in memory besides the output, its error and the sums."""
 
 
 class LayerRule(ABC):
@@ -80,7 +81,7 @@ class LayerRule(ABC):
 
 
 def as_probe(y: Tensor) -> Tensor:
-    """A tensor at which the error can be taken, also where nothing before it needs one."""
+    """The tensor as a place in the graph where the error can be taken."""
     return y if y.requires_grad or not torch.is_grad_enabled() else y.requires_grad_()
 
 
@@ -255,6 +256,32 @@ class Embedding(LayerRule):
         probe = as_probe(y.view(R, x.shape[1], -1, width))
         flat = words.flatten(2) if x.dim() > 2 else words[..., None]
         return probe.view(y.shape), EmbeddingTrace(flat, probe, flat != self.padding)
+
+
+class KeptTrace(LayerTrace):
+    """A layer of few weights, which makes and keeps the gradients of every record."""
+
+    @cached_property
+    def gradients(self) -> list[Tensor]:
+        return self._made()
+
+    @abstractmethod
+    def _made(self) -> list[Tensor]: ...
+
+    def changed(self, change: Change) -> LayerTrace:
+        part = copy.copy(self)
+        vars(part)["gradients"] = [change(gradients) for gradients in self.gradients]
+        return part
+
+    def numbers(self) -> int:
+        return 3 * self.probe.numel()
+
+    def squared_norms(self) -> Tensor:
+        return torch.stack([(g * g).sum(-1) for g in self.gradients]).sum(0)
+
+    def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
+        for gradients, target in zip(self.gradients, into, strict=True):
+            target.add_(weighted(c, gradients, target.dtype).view(target.shape))
 
 
 # Sums over records --------------------------------------------------------------------------------

@@ -17,10 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from dprime.train.batches import Records
-from dprime.train.convolution import Conv2d
+from dprime.train.convolution import Conv2d, GroupNorm, LayerNorm, NormalisedConv2d
 from dprime.train.layers import Change, Embedding, LayerRule, LayerTrace, Linear, without
 from dprime.train.losses import Loss, per_trial
-from dprime.train.normalising import GroupNorm, LayerNorm, NormalisedConv2d
 
 _ELEMENTWISE = """
     ReLU ReLU6 LeakyReLU ELU SELU CELU GELU SiLU Mish Tanh Sigmoid Hardtanh Hardswish Hardsigmoid
@@ -75,7 +74,7 @@ Traced = tuple[LayerTrace, tuple[Parameter, ...]]  # a layer's trace of a pass, 
 
 
 class RecordGradients:
-    """Those of a chunk of records, of which only norms and weighted sums are made, from traces."""
+    """The gradients of a chunk of records, known by their norms and weighted sums alone."""
 
     def __init__(self, losses: Tensor, traces: Sequence[Traced]) -> None:
         self.losses, self._traces = losses, traces  # losses of each record [trial, record]

@@ -104,7 +104,7 @@ def _accuracy(context: StepContext, dataset: Dataset) -> Numbers:
 class AccuracyEvery(Observer):
     """The accuracy on held-out records [trial, measurement], at regular steps and at the end.
 
-    To pick the best of these for each trial is to look at the held-out records.
+    Choosing the best of these for each trial fits the models to the held-out records.
     """
 
     after: tuple[int, ...] = ()  # the number of steps after which each measurement is made
@@ -129,7 +129,7 @@ class AccuracyEvery(Observer):
 
 
 class NoiseScale(Observer):
-    """The noise that was really added at each step: `sigmas` on the clipped sum [trial, step]."""
+    """The standard deviation of the noise on the clipped sum: `sigmas` [trial, step]."""
 
     sigmas = NONE
 

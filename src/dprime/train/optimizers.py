@@ -34,7 +34,7 @@ class Optimizer(ABC):
 
     @abstractmethod
     def move(self, weights: Tensor, gradient: Tensor, rate: float, step: int, state: State) -> None:
-        """Change weights and state in place; `step` counts from 0. The gradient may be spoiled."""
+        """Change weights and state in place; the gradient is scratch. `step` counts from 0."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ PATIENCE = 2.0  # seconds of work before a bar appears
 
 
 class Advance(Protocol):
-    """Called with the trials done since, and what makes the line below where a bar is seen."""
+    """Takes the trials done since the last call, and what makes the line below the bar."""
 
     def __call__(self, trials: float, note: Callable[[], str] | None = None) -> None: ...
 
@@ -22,8 +22,8 @@ class Advance(Protocol):
 def bar(title: str, trials: int, show: bool | None, *, before: int = 0) -> Iterator[Advance]:
     """A bar on standard error; by default (None) on a terminal once work takes two seconds.
 
-    It appears without a call of `advance`, too. The trials that were done `before` count for the
-    bar, and not for the speed.
+    It appears even before the first call of `advance`. Trials that were done `before` count for the
+    bar, but not for the speed.
     """
     if show is False or (show is None and not sys.stderr.isatty()):
         yield lambda trials, note=None: None

@@ -32,7 +32,7 @@ class Slices:
 
 
 def kept_of_pool(network: Network, sampler: Sampler, memory: int, trainings: float) -> int:
-    """Bytes that the first layer is to keep of all records; 0 where it does not pay.
+    """How many bytes the first layer shall keep of all records; 0 where it does not pay.
 
     `memory` is in bytes, `trainings` counts the steps of all trials together.
     """

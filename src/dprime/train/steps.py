@@ -1,7 +1,7 @@
 """A step of a slice of trials: its records' gradients, their clipped sum, and what observers see.
 
-A `Step` is a `StepContext` once its noise is drawn and before the weights move. Nothing is computed
-for an observer until it asks; what it wants to keep, it copies.
+Observers see a `Step` once its noise is drawn and before the weights move. Nothing is computed for
+an observer until it asks; what it wants to keep, it copies.
 """
 
 from __future__ import annotations
@@ -53,13 +53,10 @@ class EngineContext:
         return self.training.expected_batch_size or self.sampler.expected
 
 
-# Clipped sums -------------------------------------------------------------------------------------
-
-
 class Part:
     """The records of a batch that go through the model together, from the place `start` on.
 
-    Their gradients can be let go and made again: only one part need be in memory.
+    Gradients can be released and made again, so that only one part is in memory.
     """
 
     def __init__(self, make: Callable[[], RecordGradients], start: int) -> None:
@@ -103,59 +100,6 @@ def clip_factors(norms: Tensor, clip_norm: float) -> Tensor:
     return norms.reciprocal().mul_(clip_norm * (1 - 4e-6)).clamp_(max=1.0)
 
 
-@dataclass(frozen=True)
-class Summands:
-    """The gradients of a batch's records at the given weights, a few records at a time."""
-
-    run: EngineContext = field(repr=False)
-    batch: DrawnBatch
-    weights: Tensor
-    records: int
-
-    def gradients(self, start: int, stop: int) -> RecordGradients:
-        loss = self.run.training.loss
-        return self.run.network.gradients(self.weights, *self.batch.part(start, stop), loss)
-
-    def add_clipped(
-        self, mask: Tensor, into: Tensor, factors: Factors, *, single: bool, judge: bool = False
-    ) -> list[Part]:
-        """Put Σ c_i g_i over the records in `into`; c_i clips by `factors` and masks.
-
-        With `into` in double precision: in single, a record could move the rounding of what all
-        others add up to, by n² 2^-24 C in the worst case, which attacks come near. Only where a
-        record leaves the places of the others as they are may runs of records be added up in single
-        precision.
-
-        A record whose gradient or its norm is not finite counts for nothing: 0 times it is not 0.
-        Without clipping that is so for records that the trial does not have; one that it has is
-        left as it is, and gradients are judged only if the sum is not finite.
-        """
-        into.zero_()
-        clip_norm = self.run.training.clip_norm
-        parts: list[Part] = []
-        for start, stop in self.batch.spans(self.records):
-            if parts:
-                parts[-1].release()
-            part = Part(partial(self.gradients, start, stop), start)
-            c = mask[:, start:stop]
-            if clip_norm is not None or judge:
-                lost = ~part.norms.isfinite()
-                if clip_norm is None:
-                    lost &= c == 0
-                if bool(lost.any()):
-                    part.leave_out(lost)
-                    c = c.masked_fill(lost, 0)
-            if clip_norm is not None:
-                c = c * factors(part.norms, clip_norm)
-                c = c if single else c.double()
-            part.gradients.add_weighted(c, into)
-            parts.append(part)
-        some_absent = clip_norm is None and not judge and bool((mask == 0).any())
-        if some_absent and not bool(into.isfinite().all()):
-            return self.add_clipped(mask, into, factors, single=False, judge=True)
-        return parts
-
-
 # What observers see -------------------------------------------------------------------------------
 
 
@@ -174,17 +118,24 @@ class StepContext:
 class Step(StepContext):
     """One step of a slice of trials. Tensors are the engine's own: copy what is to be kept."""
 
+    batch: DrawnBatch
     in_world: Tensor  # whether each trial trains on D [trial]
-    noisy_sum: Tensor  # the clipped sum with its noise, all that DP-SGD releases
-    own_sum: Tensor  # the same of the trial's own world without noise [trial, parameter]
-    sigma: Tensor  # the noise's standard deviation [trial]
-    summands: Summands = field(repr=False)
-    parts: Sequence[Part] = field(repr=False)  # as they went through the model, the differing last
-    crafted: tuple[Tensor, ...] | None = field(repr=False)  # a canary's gradients, clipped
+    together: int = field(repr=False)  # records that go through the model at once
 
-    @property
-    def batch(self) -> DrawnBatch:
-        return self.summands.batch
+    crafted: tuple[Tensor, ...] | None = field(init=False, repr=False)
+    """A canary's gradients, clipped."""
+
+    parts: Sequence[Part] = field(init=False, repr=False)
+    """As they went through the model, the one with the differing records last."""
+
+    own_sum: Tensor = field(init=False, repr=False)
+    """The clipped sum of the trial's own world without noise [trial, parameter]."""
+
+    noisy_sum: Tensor = field(init=False, repr=False)
+    """The same with its noise, all that DP-SGD releases."""
+
+    sigma: Tensor = field(init=False, repr=False)
+    """The noise's standard deviation [trial]."""
 
     @property
     def clip_norm(self) -> float | None:
@@ -212,9 +163,11 @@ class Step(StepContext):
     @cached_property
     def differing(self) -> tuple[Tensor, ...]:
         """The clipped gradients of x and x′, whether drawn or not, each [trial, parameter]."""
-        if self.crafted is not None:
-            return self.crafted
-        return differing_gradients(self.parts, self.batch, self.clip_norm, self.own_sum)
+        if self.crafted is not None or not self.batch.differing:
+            return self.crafted or ()
+        first = self.batch.first - self.parts[-1].start
+        places = range(first, first + self.batch.differing)
+        return tuple(self.parts[-1].clipped(each, self.clip_norm, self.weights) for each in places)
 
     @cached_property
     def common_sum(self) -> Tensor:
@@ -228,7 +181,7 @@ class Step(StepContext):
             part.release()
         precision = torch.float64 if self.clip_norm else self.weights.dtype
         into = torch.empty_like(self.weights, dtype=precision)
-        self.summands.add_clipped(self.batch.mask_of_others, into, clip_factors, single=False)
+        self.add_clipped(self.batch.mask_of_others, into, clip_factors, single=False)
         return into.to(self.weights.dtype)
 
     def clipped_sum(self, world: str) -> Tensor:
@@ -239,14 +192,51 @@ class Step(StepContext):
             return self.common_sum + self.differing[index]
         return self.common_sum.clone()
 
+    def add_clipped(
+        self, mask: Tensor, into: Tensor, factors: Factors, *, single: bool, judge: bool = False
+    ) -> list[Part]:
+        """Put Σ c_i g_i over the records in `into`; c_i clips by `factors` and masks.
 
-def differing_gradients(
-    parts: Sequence[Part], batch: DrawnBatch, clip_norm: float | None, like: Tensor
-) -> tuple[Tensor, ...]:
-    """The clipped gradients of the records in which the worlds differ: the last part has them."""
-    first = batch.first - parts[-1].start if batch.differing else 0
-    places = range(first, first + batch.differing)
-    return tuple(parts[-1].clipped(place, clip_norm, like) for place in places)
+        With `into` in double precision: in single, a record could move the rounding of what all
+        others add up to, by n² 2^-24 C in the worst case, which attacks come near. Only where a
+        record leaves the places of the others as they are may runs of records be added up in single
+        precision.
+
+        A record whose gradient or its norm is not finite counts for nothing: 0 times it is not 0.
+        Without clipping that is so for records that the trial does not have; one that it has is
+        left as it is, and gradients are judged only if the sum is not finite.
+        """
+        into.zero_()
+        clip_norm = self.clip_norm
+        make = partial(_gradients, self.run, self.batch, self.weights)  # in no cycle with the step
+        parts: list[Part] = []
+        for start, stop in self.batch.spans(self.together):
+            if parts:
+                parts[-1].release()
+            part = Part(partial(make, start, stop), start)
+            c = mask[:, start:stop]
+            if clip_norm is not None or judge:
+                lost = ~part.norms.isfinite()
+                if clip_norm is None:
+                    lost &= c == 0
+                if bool(lost.any()):
+                    part.leave_out(lost)
+                    c = c.masked_fill(lost, 0)
+            if clip_norm is not None:
+                c = c * factors(part.norms, clip_norm)
+                c = c if single else c.double()
+            part.gradients.add_weighted(c, into)
+            parts.append(part)
+        some_absent = clip_norm is None and not judge and bool((mask == 0).any())
+        if some_absent and not bool(into.isfinite().all()):
+            return self.add_clipped(mask, into, factors, single=False, judge=True)
+        return parts
+
+
+def _gradients(
+    run: EngineContext, batch: DrawnBatch, weights: Tensor, start: int, stop: int
+) -> RecordGradients:
+    return run.network.gradients(weights, *batch.part(start, stop), run.training.loss)
 
 
 def distance(differing: tuple[Tensor, ...]) -> Tensor:
