@@ -25,7 +25,7 @@ from dprime.curve import TradeOffMetrics
 from dprime.metrics import Reading, profile, risk_profile
 from dprime.plain import to_json
 from dprime.roc import auc
-from dprime.runs.arrays import Arrays
+from dprime.runs.contents import Arrays
 from dprime.runs.run import Run
 from dprime.runs.states import incident_summary
 from dprime.shapes import Polygon

@@ -26,10 +26,10 @@ from dprime.membership.confidence import Interval, over_repetitions
 from dprime.membership.planner import PoolPlan, PoolPoint
 from dprime.membership.pool import check_distinct, draw
 from dprime.plain import to_json
-from dprime.runs.arrays import Arrays
 from dprime.runs.backends.base import Backend
+from dprime.runs.contents import Arrays
 from dprime.runs.run import Run
-from dprime.runs.runner import counting, execute
+from dprime.runs.runner import check_complete, counting, execute
 from dprime.seeds import check_seed, derived_seed, fresh_seed
 from dprime.text import round_up, told
 from dprime.train import SGD, Compute, TrainingConfig, TrainingData
@@ -200,7 +200,7 @@ def frontier(
         before = run.state().total_trials
         with bar("training", count * len(jobs), progress, before=before) as advance:
             execute(run, work, backend=backend, attempts=1, on_block=counting(run, advance))
-        run.check_complete("points of the frontier")
+        check_complete(run, "points of the frontier")
         planned = {each.name: getattr(plan, each.name) for each in fields(PoolPlan) if each.init}
         planned["points"] = work.measured(run.arrays())
         planned |= {"data": data.train.name, "repetitions": count, "learning_rates": rates}
