@@ -282,14 +282,10 @@ def test_a_checkpoint_goes_on(private):
     assert second.state_dict() == whole.state_dict()
     assert second.report() == whole.report()
     fewer = Attribute.column(0, VALUES[1:], name="few")
-    for other, sentence in (
-        ([FEW], "the checkpoint's attributes must be few, but it is"),
-        ([fewer, MANY], "the checkpoint's analysis must be"),
-    ):
-        with pytest.raises(InputError, match=sentence):
-            AttributeInference(*other).load_state_dict(first.state_dict())
-    with pytest.raises(InputError, match="the checkpoint's analysis must be"):
-        AttributeInference(FEW, MANY, analysis="approximate").load_state_dict(first.state_dict())
+    rough = AttributeInference(FEW, MANY, analysis="approximate")
+    for other in (AttributeInference(FEW), AttributeInference(fewer, MANY), rough):
+        with pytest.raises(InputError, match="the checkpoint's analysis must be"):
+            other.load_state_dict(first.state_dict())
 
 
 def test_data_from_anywhere(private):
