@@ -65,10 +65,10 @@ LOOPS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", LOOPS)
-def test_a_loss_that_is_not_the_criterions_is_refused(private, case):
+@pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS)
+def test_a_loss_that_is_not_the_criterions_is_refused(private, loop):
     with pytest.raises(InputError, match="must be those that Opacus clipped"):
-        looped(private(norm=10.0), LOOPS[case], AttributeInference(FEW))
+        looped(private(norm=10.0), loop, AttributeInference(FEW))
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -1,17 +1,11 @@
 """The report of attribute inference: what its columns are about."""
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
-import torch
 
 from dprime.attributes.attribute import Attribute
-from dprime.attributes.records import SeenValues
 from dprime.attributes.report import lines
 from dprime.attributes.risks import AttributeRisk
 from dprime.curve import Estimate
-from dprime.monitor.checks import PrivacyWarning
 from dprime.shapes import GaussianShape
 
 
@@ -52,13 +46,6 @@ def test_what_it_is_about_is_said(attributes, words):
     (said,) = [line for line in report(*map(risk, attributes)) if line.startswith("Attacker right")]
     assert words in said
     assert said.endswith("not with other rows.") == (SEX in attributes)
-
-
-def test_a_doubt_about_the_values_is_in_the_report():
-    raw = Attribute.column(0, [17.0, 90.0], name="age")
-    with pytest.warns(PrivacyWarning, match="far from what the model is given"):
-        (seen := SeenValues(raw)).see(torch.tensor(np.linspace(0.0, 1.0, 60)[:, None]))
-    assert seen.doubt in report(replace(risk(raw), doubt=seen.doubt))
 
 
 def test_a_sensitive_value_that_nobody_has():

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dprime import validate
 from dprime.attributes.twin import Loss
 from dprime.monitor.opacus_training import own_criterion
+from dprime.train.losses import cross_entropy
 
 
 def loss_of(criterion: Any) -> Loss:
@@ -32,6 +34,8 @@ def loss_of(criterion: Any) -> Loss:
             "give loss=, which weighs every record for itself",
         )  # fmt: skip
     if isinstance(inner, nn.Module) and isinstance(getattr(inner, "reduction", None), str):
+        if _is_plain_cross_entropy(inner):
+            return partial(_cross_entropy, reduction)
         alone: Any = copy.copy(inner)
         alone.reduction = "none"
         return partial(_each, alone, reduction)
@@ -54,6 +58,23 @@ def _reduction(criterion: Any, inner: Any) -> str:
 def _option(criterion: Any, name: str, usual: Any) -> Any:
     """An option of a module, or of a function that has it as a keyword."""
     return getattr(criterion, "keywords", {}).get(name, getattr(criterion, name, usual))
+
+
+def _is_plain_cross_entropy(criterion: nn.Module) -> bool:
+    """Whether a criterion is cross entropy without further options."""
+    return (
+        type(criterion) is nn.CrossEntropyLoss
+        and criterion.weight is None
+        and criterion.label_smoothing == 0
+        and criterion.ignore_index < 0
+    )
+
+
+def _cross_entropy(reduction: str, logits: Tensor, labels: Tensor) -> Tensor:
+    """Cross entropy as in the engine, with the same digits."""
+    if logits.ndim == 2 and labels.ndim == 1 and not labels.is_floating_point():
+        return cross_entropy(logits[None], labels[None])[0]
+    return _each(partial(F.cross_entropy, reduction="none"), reduction, logits, labels)
 
 
 def _arguments(function: Any) -> Sequence[str]:
