@@ -177,7 +177,7 @@ def test_a_path_that_is_taken(path, run):
         ("audit", CONFIG | {"seed": 8}, 4, r"settings \(another seed\), but it is of another seed"),
         ("audit", CONFIG | {"data": {"name": "digits", "records": 9}}, 4, "of data records 100"),
         ("audit", {"seed": 7}, 4, "of adversary gradient, data name digits and data records 100"),
-        ("audit", CONFIG, 5, r"\(number of blocks 5\), but it is of number of blocks 4"),
+        ("audit", CONFIG, 5, r"\(blocks 5\), but it is of blocks 4"),
         ("frontier", CONFIG, 4, r"\(kind frontier\), but it is of kind audit"),
     ],
 )

@@ -130,10 +130,9 @@ class Run:
             return cls.create(path, kind, config, blocks, request)
         run = cls.open_to_go_on(path)
         with run._closed_on_error():
-            before = {"kind": run.kind, **run.config, "number of blocks": run.state().blocks}
-            given = _values(json_text("config", config))
-            now = {"kind": kind, **given, "number of blocks": blocks}
-            contents.check_same(run.path.name, before, now)
+            name, given = run.path.name, _values(json_text("config", config))
+            contents.check_same(name, {"kind": run.kind, **run.config}, {"kind": kind, **given})
+            contents.check_same(name, {"blocks": run.state().blocks}, {"blocks": blocks})
             if request is not None and run.request is None:  # it was begun with objects
                 run.note("request", json_text("request", request))
         return run
