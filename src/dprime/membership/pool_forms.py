@@ -36,9 +36,6 @@ class PoolFile(ABC):
     columns: tuple[str, ...]
     count: int
 
-    def __len__(self) -> int:
-        return self.count
-
     @abstractmethod
     def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
         """The values of each record in these columns, as bytes that differ where the records do."""
@@ -52,6 +49,7 @@ class PoolFile(ABC):
         """Write a file of the same form with the records that were drawn, in their order."""
 
     def place(self, index: int) -> str:
+        """What a sentence calls a record."""
         return f"record {index}"
 
 
@@ -71,7 +69,11 @@ class TextPool(PoolFile):
         rows = self._parsed()
         header, _, self._header_end, _ = next(rows, ([], 0, 0, 1))
         self.columns = tuple(header)
-        _check_header(self.columns)
+        numbered = header == [str(place) for place in range(len(header))]
+        if not header or (not numbered and any(map(_is_number, header))):
+            remedy = "add a line with the columns' names, for the first line is always kept"
+            shown = "with numbers for names" if header else "missing"
+            raise validate.invalid_input("the first line", shown, "the header", remedy)
         spans = array("q")
         for fields, start, stop, line in rows:
             if len(fields) != len(header):
@@ -95,21 +97,10 @@ class TextPool(PoolFile):
                 yield line.decode("utf-8", "surrogateescape")
 
         reader = csv.reader(texts(), delimiter=self._delimiter, strict=True)
-        while (fields := self._next(reader)) is not None:
+        while (fields := _next_row(reader)) is not None:
             if fields:
                 yield fields, start, stream.tell(), first + 1
             start, first = stream.tell(), reader.line_num
-
-    @staticmethod
-    def _next(reader: Any) -> list[str] | None:
-        """The next row, of any length; the limit is the whole process's, so it is put back."""
-        limit = csv.field_size_limit(sys.maxsize)
-        try:
-            return next(reader, None)
-        except csv.Error as error:
-            raise ValueError(f"line {reader.line_num}: {error}") from None
-        finally:
-            csv.field_size_limit(limit)
 
     def _records(self) -> Iterator[list[str]]:
         return (fields for fields, *_ in itertools.islice(self._parsed(), 1, None))
@@ -136,13 +127,15 @@ class TextPool(PoolFile):
         return f"line {self._spans[index, 2]}"
 
 
-def _check_header(columns: tuple[str, ...]) -> None:
-    """Refuse a first line of data: its record would be drawn for certain."""
-    numbered = list(columns) == [str(place) for place in range(len(columns))]
-    if not columns or (not numbered and any(map(_is_number, columns))):
-        remedy = "add a line with the columns' names, for the first line is always kept"
-        shown = "with numbers for names" if columns else "missing"
-        raise validate.invalid_input("the first line", shown, "the header", remedy)
+def _next_row(reader: Any) -> list[str] | None:
+    """The next row, of any length; the limit is the whole process's, so it is put back."""
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        return next(reader, None)
+    except csv.Error as error:
+        raise ValueError(f"line {reader.line_num}: {error}") from None
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _is_number(word: str) -> bool:
