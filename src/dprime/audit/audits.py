@@ -43,10 +43,10 @@ from dprime.metrics import Reading
 from dprime.option import check_names
 from dprime.plain import to_json
 from dprime.runs import run_file
-from dprime.runs.backends.base import Backend, describe
+from dprime.runs.backends.base import Backend
 from dprime.runs.run import Run
 from dprime.runs.runner import check_code, check_version, execute
-from dprime.runs.states import State, worker_lines
+from dprime.runs.states import State, describe, worker_lines
 from dprime.train import SGD, Adam, Compute, TrainingConfig
 from dprime.train.checks import network_of
 from dprime.train.data import check_record

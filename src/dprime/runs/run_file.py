@@ -87,14 +87,13 @@ LONGEST_ROW = LARGEST_BLOCK + 10_000_000
 LOCK_PATIENCE, READ_PATIENCE = 0.5, 30.0  # seconds to wait for our lock and for SQLite's
 NO_RUN = ("something else", "a dprime run", "give a file of an audit, inference or frontier")
 DAMAGED = ("damaged", "a whole run", "restore a copy, or run it again")
-TOO_LONG = ("one with a text or a block too long to read", "a whole run", DAMAGED[-1])
-REMEDY = "wait until that ends; reading the run is possible meanwhile"
-IN_USE = ("being worked on elsewhere", "free to work on", REMEDY)
+TOO_LONG = ("one with a text or a block too long to read", *DAMAGED[1:])
+WAIT = "wait until that ends; reading the run is possible meanwhile"
 EXPLAINED = {
     sqlite3.SQLITE_NOTADB: NO_RUN,
     sqlite3.SQLITE_CORRUPT: DAMAGED,
     sqlite3.SQLITE_TOOBIG: TOO_LONG,
-    sqlite3.SQLITE_BUSY: IN_USE,
+    sqlite3.SQLITE_BUSY: ("being worked on elsewhere", "free to work on", WAIT),
 }
 """What SQLite's errors mean to the user: what the file is, what it must be, and what to do."""
 

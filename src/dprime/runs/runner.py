@@ -16,10 +16,10 @@ from dataclasses import replace
 
 import dprime
 from dprime import validate
-from dprime.runs.backends.base import Backend, End, Local, Outcome, Task, Work, describe
+from dprime.runs.backends.base import Backend, End, Local, Outcome, Task, Work
 from dprime.runs.contents import ArraysError
 from dprime.runs.run import Run
-from dprime.runs.states import State
+from dprime.runs.states import State, describe
 
 HOPELESS = 3  # blocks that fail for one reason, before any succeeds, that end a run
 LOSSES = 3  # how often a block may be lost or late before it is left as failed

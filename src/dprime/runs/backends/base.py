@@ -8,33 +8,23 @@ from __future__ import annotations
 import faulthandler
 import math
 import os
-import sysconfig
 import time
-import traceback
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 from dprime import validate
 from dprime.runs.contents import Arrays
-from dprime.runs.states import FAILED
+from dprime.runs.states import FAILED, describe
 
 Work = Callable[[int], Arrays]
 """Plays a block, given its number, and returns its arrays, each with the trial first.
 
 Work may have a method `with_compute(change)`, the same work with each `train.Compute` changed so.
 """
-
-LONGEST_MESSAGE = 400  # characters of an error's message that are kept
-LIBRARIES = (
-    str(Path(__file__).parents[2]),
-    *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")),
-)
-"""Where code lies that the user did not write."""
 
 
 @dataclass(frozen=True)
@@ -130,17 +120,3 @@ def _is_memory(error: BaseException) -> bool:
         or type(error).__name__ == "OutOfMemoryError"
         or (isinstance(error, RuntimeError) and "not enough memory" in str(error))
     )
-
-
-def describe(error: Exception) -> str:
-    """An error in one line: its type, its message, and the last line of the user's own code."""
-    message = " ".join(str(error).split())
-    if len(message) > LONGEST_MESSAGE:
-        message = message[: LONGEST_MESSAGE - 1] + "…"
-    what = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith(LIBRARIES)] or frames
-    if not own:
-        return what
-    line = f": {own[-1].line}" if own[-1].line else ""
-    return f"{what} ({Path(own[-1].filename).name}, line {own[-1].lineno}{line})"
