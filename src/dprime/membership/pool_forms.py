@@ -7,7 +7,6 @@ import io
 import itertools
 import sys
 from abc import ABC, abstractmethod
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,28 +60,23 @@ class TextPool(PoolFile):
     """
 
     def __init__(self, content: bytes, delimiter: str) -> None:
-        self._bytes = content
-        if b"\0" in self._bytes:
+        self._bytes, self._delimiter, self.count = content, delimiter, 0
+        if b"\0" in content:
             requirement = "text in UTF-8 or another encoding with one byte for a comma"
             raise validate.invalid_input("pool", "something else", requirement, "save it as UTF-8")
-        self._delimiter = delimiter
-        rows = self._parsed()
-        header, _, self._header_end, _ = next(rows, ([], 0, 0, 1))
+        header, _, self._header_end, _ = next(self._parsed(), ([], 0, 0, 1))
         self.columns = tuple(header)
         numbered = header == [str(place) for place in range(len(header))]
         if not header or (not numbered and any(map(_is_number, header))):
             remedy = "add a line with the columns' names, for the first line is always kept"
             shown = "with numbers for names" if header else "missing"
             raise validate.invalid_input("the first line", shown, "the header", remedy)
-        spans = array("q")
-        for fields, start, stop, line in rows:
+        for fields, *_, line in self._records():
             if len(fields) != len(header):
                 name = f"the number of fields in line {line}"
                 raise validate.invalid_value(name, len(fields), f"{len(header)}", "mend the line")
-            spans.extend((start, stop, line))
-            _check_count(len(spans) // 3)
-        self._spans = np.array(spans, dtype=np.int64).reshape(-1, 3)
-        self.count = len(self._spans)
+            self.count += 1
+            _check_count(self.count)
 
     def _parsed(self) -> Iterator[tuple[list[str], int, int, int]]:
         """The fields of each row, the bytes from where to where it goes, and its first line."""
@@ -102,29 +96,31 @@ class TextPool(PoolFile):
                 yield fields, start, stream.tell(), first + 1
             start, first = stream.tell(), reader.line_num
 
-    def _records(self) -> Iterator[list[str]]:
-        return (fields for fields, *_ in itertools.islice(self._parsed(), 1, None))
+    def _records(self) -> Iterator[tuple[list[str], int, int, int]]:
+        return itertools.islice(self._parsed(), 1, None)
 
     def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
         places = [i for i, name in enumerate(self.columns) if name in compared]
-        for fields in self._records():
+        for fields, *_ in self._records():
             yield "\0".join([fields[i] for i in places]).encode("utf-8", "surrogateescape")
 
     def numbers(self, column: str) -> Floats:
         place = self.columns.index(column)
         values = [
-            validate.parse(f"{column} in {self.place(index)}", fields[place])
-            for index, fields in enumerate(self._records())
+            validate.parse(f"{column} in line {line}", fields[place])
+            for fields, *_, line in self._records()
         ]
         return np.array(values, dtype=np.float64)
 
     def write(self, members: Bools, stream: BinaryIO) -> None:
         stream.write(self._bytes[: self._header_end])
-        for start, stop, _ in self._spans[members].tolist():
-            stream.write(self._bytes[start:stop])
+        for member, (_, start, stop, _) in zip(members.tolist(), self._records(), strict=True):
+            if member:
+                stream.write(self._bytes[start:stop])
 
     def place(self, index: int) -> str:
-        return f"line {self._spans[index, 2]}"
+        *_, line = next(itertools.islice(self._records(), index, None))
+        return f"line {line}"
 
 
 def _next_row(reader: Any) -> list[str] | None:
