@@ -50,7 +50,11 @@ class Twin:
     def __init__(self, module: nn.Module, trained: Iterable[Tensor], loss: Loss) -> None:
         self.loss = loss
         self._moved = {id(parameter) for parameter in trained}
-        _refuse_batch_statistics(module)
+        for part in module.modules():
+            if isinstance(part, _BatchNorm):
+                wanted, remedy = "one that treats records one by one", "normalise by groups instead"
+                shown = f"one with {type(part).__name__}"
+                raise validate.invalid_input("model", shown, wanted, remedy)
         self._module = without_hooks(module).eval()
         self._layers = dict(_own_weights(self._module, self._moved))
         for layer in self._layers:
@@ -205,15 +209,6 @@ def _positions(parts: Sequence[Tensor], shape: tuple[int, int]) -> Tensor:
     """The inputs of all calls [row, ..., feature] → [record, completion, position, feature]."""
     found = [part.detach().reshape(*shape, -1, part.shape[-1]) for part in parts]
     return found[0] if len(found) == 1 else torch.cat(found, dim=2)
-
-
-def _refuse_batch_statistics(module: nn.Module) -> None:
-    for part in module.modules():
-        if isinstance(part, _BatchNorm):
-            raise validate.invalid_input(
-                "model", f"one with {type(part).__name__}", "one that treats records one by one",
-                "normalise by groups or layers instead",
-            )  # fmt: skip
 
 
 def _reached(module: nn.Module, inputs: tuple[Any, ...]) -> None:
