@@ -98,14 +98,11 @@ class FrontierRecord(PoolPlan):
         super().__post_init__()
         best = max(self.points, key=lambda each: each.final.value)
         joint = {each: each.among(len(self.points)) for each in self.points}
-        top = joint[best]
-        tied = tuple(
-            each.probability
-            for each, own in joint.items()
-            if each is not best and own.low <= top.high and top.low <= own.high
-        )
+        overlap = (each for each, own in joint.items() if own.low <= joint[best].high)
+        tied = [each.probability for each in overlap if joint[best].low <= joint[each].high]
+        tied.remove(best.probability)
         object.__setattr__(self, "best", best.probability)
-        object.__setattr__(self, "tied", tied)
+        object.__setattr__(self, "tied", tuple(tied))
         object.__setattr__(self, "sentence", " ".join(self._sentences(best, joint)))
 
     def _sentences(
@@ -119,9 +116,9 @@ class FrontierRecord(PoolPlan):
             f"At a precision of at most {self.target:g} on {self.data}, the best mean final "
             f"accuracy is {shown[best]}, at {_setting(best)}."
         )
-        *others, last = [f"{probability:g}" for probability in self.tied] or [""]
         if self.tied:
-            listed = f"{', '.join(others)} and {last}" if others else last
+            *others, last = [f"{probability:g}" for probability in self.tied]
+            listed = " and ".join(filter(None, [", ".join(others), last]))
             yield (
                 f"It cannot be told from π = {listed}: the intervals, corrected for their number, "
                 "overlap."
