@@ -44,13 +44,13 @@ class AttributeInference(Watcher):
     Its numbers are estimates and depend on the data: publishing them may reveal who was in them.
 
     Args:
-        attributes: one or several, each analysed for itself.
+        attributes: one or several, each analysed separately.
         scope: "batch" looks at the records of the step's batch, as in the paper; "data" at all
             records, whether they were drawn or not, which takes longer and shows no less.
         data: the records and targets for "data": a pair of tensors, a dprime `Dataset`, or a
             torch data set of pairs; else the loader's own.
         analysis: "full" compares all pairs of values; "approximate" bounds them by the distance
-            to their mean, and never says that there is more security.
+            to their mean, and never reports more security.
         loss: of outputs and targets, one a record; else made of the criterion.
         every: analyse one of this many steps; the others count as the one before them.
         keep_worst: also keep which record showed most at each step. That says who was in the

@@ -11,7 +11,7 @@ since ⟨g0, g1⟩ = (n0² + n1² − d²)/2. The second form grows with d at gi
 d bounds the term, and it loses no digits where d is small. No pair exceeds what clipping allows,
 R = 2 and 4 sinh(1/z²): n ≤ 1 and ⟨g0, g1⟩ ≥ −n0 n1 ≥ −1, so the term is at most
 2 e^(1/z²) − 2 e^(−1/z²). That is the term of membership with one record replaced: attribute
-inference is never said to be easier.
+inference is never estimated to be easier.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Run:
 
     @classmethod
     def open_to_go_on(cls, path: PathLike) -> Run:
-        """Open a run to work on it: what is damaged and can be made again will be.
+        """Open a run to work on it; whatever can be made again may be damaged.
 
         A damaged block is played again from the seed, and an event says so; a damaged result is
         concluded again. A damaged configuration is refused, and so is a damaged file.
@@ -253,7 +253,7 @@ class Run:
         }
 
     def events(self) -> list[Event]:
-        """What went wrong on the way, the latest last; a block that failed may be done by now."""
+        """What went wrong, the latest last; a block that failed may be done by now."""
         rows = self._rows(f"SELECT {run_file.DIGESTED['events']} FROM events ORDER BY number")
         return [Event(*row) for _, *row in rows]
 
@@ -378,7 +378,7 @@ class Run:
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _check_there(self) -> None:
-        """Refuse to write where the file is not under its name any more: nobody would find it."""
+        """Refuse to write to a file that is no longer under its name: it would be lost."""
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(self._file, self.path.stat()):
                 return

@@ -81,7 +81,7 @@ def code_of(run: Run) -> list[str]:
 
 
 def check_code(run: Run, *, allowed: bool) -> None:
-    """Refuse to run code that the file names, unless whoever resumes it allows that."""
+    """Refuse to run code that the file names, unless the user allows it."""
     if (code := code_of(run)) and not allowed:
         shown = f"one that imports and calls {' and '.join(map(repr, code))}"
         remedy = "if you trust the file, resume it with --allow-code (allow_code=True)"
@@ -98,7 +98,7 @@ def check_version(run: Run) -> None:
 
 
 def check_complete(run: Run, what: str) -> None:
-    """Refuse to conclude where blocks are missing, whose contents are `what`."""
+    """Refuse to conclude while blocks of `what` are missing."""
     state = run.state()
     if not state.complete:
         counts = f"{state.failed} of {state.blocks} blocks of {what}"
@@ -131,7 +131,7 @@ class RetryPolicy:
         self._any_done = False
 
     def judge(self, outcome: Outcome) -> None:
-        """Put the block back where it is worth another try; stop where no block is."""
+        """Put a block back if it is worth another try; stop the run if no block is."""
         task, block, end = outcome.task, outcome.task.block, outcome.end
         if end is End.UNFIT:
             raise self._stopped(outcome.error)

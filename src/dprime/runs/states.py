@@ -1,4 +1,4 @@
-"""How far a run is, who works on it, and what went wrong on the way."""
+"""How far a run is, who works on it, and what went wrong."""
 
 from __future__ import annotations
 
