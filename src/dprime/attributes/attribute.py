@@ -118,11 +118,7 @@ class Attribute:
             group: the columns, or what their names begin with: "sex" for sex=Female, sex=Male.
             values: "all" (those that occur, where the data is given), or some of the group's
                 columns, also without the beginning that they share.
-            data: records [n, features].
-            columns: names of the data's columns; a `Dataset` brings its own.
-            prior: how likely each value is, in their order.
-            sensitive_value: the value whose discovery does harm.
-            name: what it is called in tables.
+            data, columns, prior, sensitive_value, name: as in `Attribute.column`.
 
         >>> Attribute.one_hot("sex", columns=("age", "sex=Female", "sex=Male")).labels
         ('Female', 'Male')
@@ -176,7 +172,7 @@ class Attribute:
         prior = None
         if all(one.prior is not None for one in attributes):
             prior = tuple(math.prod(one.prior[at] for one, at in row if one.prior) for row in rows)
-        chosen = [one.sensitive_value for one in attributes]
+        chosen: list[Any] = [one.sensitive_value for one in attributes]
         sensitive = None if None in chosen else picks.T.tolist().index(chosen)
         exhaustive = all(one.exhaustive for one in attributes)
         taken = any(one.from_data for one in attributes)

@@ -34,8 +34,7 @@ LANDMARKS = 12
 """Values that all others are compared with, to see which records need not be looked at.
 
 Adult, 74 or 150 values of 256 records, thread time: 4 to 7 and 9 to 17 ms with them along private
-trainings of 50 to 1,500 steps, 41 to 95 and 210 to 250 ms without. 2 and then 12 of them, or closer
-bounds of the terms, save at most a third of that more.
+trainings of 50 to 1,500 steps, 41 to 95 and 210 to 250 ms without.
 """
 
 FEW = 5  # records with the largest bounds, of which all pairs of values are compared first
