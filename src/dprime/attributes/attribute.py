@@ -118,7 +118,11 @@ class Attribute:
             group: the columns, or what their names begin with: "sex" for sex=Female, sex=Male.
             values: "all" (those that occur, where the data is given), or some of the group's
                 columns, also without the beginning that they share.
-            data, columns, prior, sensitive_value, name: as in `Attribute.column`.
+            data: records [n, features].
+            columns: names of the data's columns; a `Dataset` brings its own.
+            prior: how likely each value is, in their order.
+            sensitive_value: the value whose discovery does harm.
+            name: what it is called in tables.
 
         >>> Attribute.one_hot("sex", columns=("age", "sex=Female", "sex=Male")).labels
         ('Female', 'Male')

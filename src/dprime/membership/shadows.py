@@ -218,8 +218,7 @@ class Models:
         return {"members": members, **_trained(cohort.trainer, part, self.population, seed)}
 
     def with_compute(self, change: Change) -> Models:
-        trainers = (each.trainer.with_compute(change) for each in self.cohorts)
-        own = zip(self.cohorts, trainers, strict=True)
+        own = ((each, each.trainer.with_compute(change)) for each in self.cohorts)
         cohorts = (dataclasses.replace(each, trainer=trainer) for each, trainer in own)
         return dataclasses.replace(self, cohorts=tuple(cohorts))
 
