@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from torch import Tensor
@@ -74,7 +74,11 @@ class AttributeInference(Watcher):
         every: int = 1,
         keep_worst: bool = False,
     ) -> None:
-        self.attributes = {one.name: one for one in _checked(attributes)}
+        check_attributes(attributes)
+        self.attributes = {one.name: one for one in attributes}
+        if len(self.attributes) < len(attributes):
+            names, remedy = ", ".join(one.name for one in attributes), "give each its own name="
+            raise validate.invalid_value("attributes", names, "of different names", remedy)
         self.scope = validate.one_of("scope", scope, ("batch", "data"))
         self.analysis = validate.one_of("analysis", analysis, tuple(ANALYSES))
         self.every = validate.whole("every", every, example=1)
@@ -128,7 +132,9 @@ class AttributeInference(Watcher):
         noise = training.noise_multiplier * training.clip_norm / training.clipped_to
         self._waited += 1
         found: dict[str, WorstPair] = {}
-        if not self._doubted and self._is_due(noise):
+        # each `every` steps, and after a change of the noise
+        due = self._waited >= self.every or self.steps.noises[-1:] != [noise]
+        if due and not self._doubted:
             if self._agrees(training):
                 found = self._analysed(training, noise)
                 empty = self.scope == "batch" and not any(len(x) for x, _ in self._batches)
@@ -146,11 +152,6 @@ class AttributeInference(Watcher):
     def worst(self) -> dict[str, list[WorstPair]] | None:
         """The record that showed most at each step, by attribute, where this was asked for."""
         return self.steps.worst if self._keep_worst else None
-
-    def _is_due(self, noise: float) -> bool:
-        """Whether this step is analysed: each `every` steps, and after a change of the noise."""
-        before = self.steps.noises[-1] if len(self.steps) else math.nan
-        return self._waited >= self.every or noise != before
 
     def _analysed(self, training: OpacusTraining, noise: float) -> dict[str, WorstPair]:
         looked_at: Batches = [self._data] if self.scope == "data" else self._batches
@@ -317,12 +318,3 @@ def _notes(training: OpacusTraining) -> Iterator[str]:
         yield "Both forms assume batches in which every record is drawn for itself; these are not."
     if training.adaptive:
         yield "Adaptive clipping also releases a noisy count of clipped records; it is left out."
-
-
-def _checked(attributes: Sequence[Attribute]) -> Sequence[Attribute]:
-    check_attributes(attributes)
-    names = [one.name for one in attributes]
-    if len(set(names)) < len(names):
-        remedy = "give each a name of its own with name="
-        raise validate.invalid_value("attributes", ", ".join(names), "of different names", remedy)
-    return attributes

@@ -129,7 +129,8 @@ def _of_pairs(gradients: CompletionGradients, rows: Tensor, z: float) -> WorstPa
     """The worst pair over all values of some records."""
     squares, squared = gradients.exactly(rows)
     a = _growth(squares, z)
-    terms = _terms(a[:, :, None], a[:, None, :], squared, z)
+    one, other = a[:, :, None], a[:, None, :]
+    terms = (one - other) ** 2 - 2 * one * other * torch.expm1(-squared / (2 * z**2))
     best = int(terms.argmax())
     count = squared.shape[1]
     row, pair = divmod(best, count * count)
@@ -175,7 +176,9 @@ def _from_the_mean(distances: Tensor) -> Tensor:
 def _upper_bounds(gradients: CompletionGradients, z: float, reach: Reach) -> tuple[Tensor, Tensor]:
     """Bounds on difference and term over all pairs of a record's values [record]."""
     squares = gradients.norms.to(ROUGH) ** 2
-    places = _in_the_middle(squares.shape[1], LANDMARKS).to(squares.device)
+    # in the middle of equal parts: neighbours in the list of values are often neighbours at all
+    middles = (torch.arange(LANDMARKS, device=squares.device) + 0.5) * squares.shape[1] / LANDMARKS
+    places = middles.long()
     both = squares[:, places, None] + squares[:, None, :]
     products = gradients.products(places, dtype=ROUGH)
     distances = both.mul_(1 + SLACK).sub_(products, alpha=2).clamp_(min=0).sqrt_()
@@ -186,17 +189,7 @@ def _upper_bounds(gradients: CompletionGradients, z: float, reach: Reach) -> tup
     return difference, term.clamp(max=membership_term(z))
 
 
-def _in_the_middle(values: int, parts: int) -> Tensor:
-    """The places in the middle of equal parts: neighbours in a list are often neighbours at all."""
-    return ((torch.arange(parts) + 0.5) * values / parts).long()
-
-
 # The term -----------------------------------------------------------------------------------------
-
-
-def _terms(a: Tensor, b: Tensor, squared: Tensor, z: float) -> Tensor:
-    """(a − b)² + 2 a b (1 − e^(−d²/2z²))."""
-    return (a - b) ** 2 - 2 * a * b * torch.expm1(-squared / (2 * z**2))
 
 
 def _term_bound(a: Tensor, distance: Tensor, z: float) -> Tensor:
