@@ -20,7 +20,8 @@ ESTIMATES = "They are estimates, not bounds; only the certified line is one."
 def lines(title: str, risks: Sequence[AttributeRisk], fpr: float, notes: Sequence[str]) -> str:
     """The whole report."""
     right = ("attacker right", "without training")
-    rows = [("", "values", "Bayes security", *right, f"TPR at FPR {given(fpr)}")]
+    head = ("", "values", "Bayes security", *right, f"TPR at FPR {given(fpr)}")
+    rows: list[tuple[str, ...]] = [head]
     for risk in risks:
         reached, blind = risk.success(), risk.baseline_success()
         count = str(len(risk.attribute.values))
