@@ -193,16 +193,12 @@ class Twin:
         weights = dict(layer.named_parameters(recurse=False))
         own = {name: weights[name].detach() for name in self._layers[layer]}
 
-        def one(x: Tensor, error: Tensor) -> Tensor:
-            def output(moved: dict[str, Tensor]) -> Any:
-                return func.functional_call(layer, moved, (x[None],))
+        def weighed(own: dict[str, Tensor], x: Tensor, error: Tensor) -> Tensor:
+            output: Tensor = func.functional_call(layer, own, (x[None],))
+            return (output * error[None]).sum()
 
-            _, backward = func.vjp(output, own)[:2]
-            (found,) = backward(error[None])
-            return torch.cat([part.flatten() for part in found.values()])
-
-        gradients: Tensor = func.vmap(one)(seen.detach(), errors)
-        return gradients.detach()
+        found = func.vmap(func.grad(weighed), (None, 0, 0))(own, seen.detach(), errors)
+        return torch.cat([part.flatten(1) for part in found.values()], dim=1).detach()
 
 
 def _positions(parts: Sequence[Tensor], shape: tuple[int, int]) -> Tensor:
