@@ -20,7 +20,7 @@ import numpy as np
 from dprime.data import Split, load
 from dprime.data.dataset import Dataset
 from dprime.data.devices import device_title
-from dprime.runs.config import versions
+from dprime.runs.contents import versions
 from dprime.show.chart import Chart
 from papers.page import HERE, Basis
 from papers.reproduce import Claim

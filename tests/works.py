@@ -9,11 +9,27 @@ from pathlib import Path
 
 import numpy as np
 
+from dprime.runs.run import Run
+from dprime.runs.runner import execute
 from dprime.train import Compute
 
 
 def scores(block):
     return {"scores": np.random.default_rng([7, block]).normal(size=10)}
+
+
+def play_noting(path, blocks):
+    """Play a run whose blocks leave a line beside it each time that they begin."""
+
+    def work(block):
+        with open(f"{path}.txt", "a") as begun:
+            begun.write(f"{block}\n")
+        draw = np.random.default_rng([7, block])
+        time.sleep(draw.uniform(0.001, 0.004))
+        return {"scores": draw.normal(size=(50, 20)), "in_world": draw.random(50) < 0.5}
+
+    with Run.open_or_create(path, "audit", {"adversary": "none", "seed": 7}, blocks) as store:
+        execute(store, work)
 
 
 @dataclass(frozen=True)

@@ -306,7 +306,7 @@ def _row(risk: AttributeRisk) -> dict[str, float]:
         "certified": risk.certified.bayes_security(),
         "attribute_success": risk.success(), "membership_success": risk.success(risk.membership),
         "attribute_tpr": risk.tpr(FPR), "membership_tpr": risk.membership.tpr(FPR),
-        "attribute_tpr_of_security": risk.paper_tpr(FPR),
+        "attribute_tpr_of_security": min(1.0, 1.0 + FPR - risk.bayes_security()),
         "membership_tpr_of_security": min(1.0, 1 + FPR - membership),
     }  # fmt: skip
 

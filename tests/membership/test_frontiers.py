@@ -1,6 +1,5 @@
 """The frontier: what is trained, what is kept of it, and what is said about it."""
 
-import contextlib
 import json
 from dataclasses import replace
 
@@ -128,26 +127,9 @@ def test_a_seed_is_kept_if_given_and_else_drawn_and_kept_secret(tmp_path):
         _ = run.seed
 
 
-@pytest.mark.parametrize(("factor", "same"), [(1 + 1e-12, True), (1 + 1e-6, False)])
-def test_the_last_digits_of_the_noise_may_be_of_another_machine(tmp_path, trained, factor, same):
-    file = tmp_path / "a.run"
-    found_with(file=file)
-    trained.calls.clear()
-    points = tuple(
-        replace(point, noise_multiplier=point.noise_multiplier * factor) for point in PLAN.points
-    )
-    refused = pytest.raises(InputError, match="must be of the same settings")
-    with contextlib.nullcontext() if same else refused:
-        found_with(plan=replace(PLAN, points=points), file=file)
-    assert not trained.calls
-
-
 @pytest.mark.parametrize(
     ("name", "other"),
     [
-        ("learning_rate", 0.6),
-        ("clip_norm", 2.0),
-        ("seed", 6),
         ("repetitions", 3),
         ("optimizer", SGD(momentum=0.1)),
         ("model", nn.Linear(3, 2, bias=False)),

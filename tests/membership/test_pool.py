@@ -96,11 +96,6 @@ def test_a_seed_is_not_shown_when_it_is_refused(seed):
     assert "987654321" not in str(refused.value)
 
 
-def test_members_cannot_be_written_to():
-    with pytest.raises(ValueError, match="read-only"):
-        draw(3, 0.5).members[0] = False
-
-
 def test_the_largest_probability_is_the_prior_and_covers_everyone():
     assert draw(50, 0.2).mechanism(TRAINING) == PoolSampled(TRAINING, 0.2)
     chances = np.array([0.05, 0.3, 0.1, 0.2])

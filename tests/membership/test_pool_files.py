@@ -1,16 +1,14 @@
 """A training set drawn from a file: what is written, who can read it, what it tells."""
 
-import json
 import stat
 
 import numpy as np
 import pytest
 
-from dprime import DPSGD, InputError, PoolSampled
+from dprime import DPSGD, InputError
 from dprime.membership.pool import draw
 from dprime.membership.pool_files import FORMAT, mechanism_of, sample
 from dprime.membership.pool_forms import TextPool
-from dprime.plain import to_json
 
 COUNT = 50
 HEADER = "id,age,pi"
@@ -48,20 +46,6 @@ def test_the_file_holds_what_the_seed_draws_and_records_may_differ_in_probabilit
     assert facts.expected_records == pytest.approx(12.5)
     assert facts.probability_column == "pi"
     assert "pi" in (folder / "t.csv").read_text().splitlines()[0]  # the form stays the same
-
-
-def test_the_public_file_gives_the_mechanism(folder):
-    facts = sample("pool.csv", "train.csv", sampling_probability=0.3, batch_size=5)
-    known = json.loads((folder / "train.csv.pool.json").read_text())
-    assert known == to_json(facts)
-    assert known["expected_records"] == 15.0
-    assert known["sample_rate"] == 5 / 15
-    assert known["empty_probability"] == pytest.approx(0.7**COUNT)
-    assert mechanism_of("train.csv.pool.json", TRAINING) == PoolSampled(TRAINING, 0.3)
-    assert facts.risk_command(noise_multiplier="1.1", steps="30") == (
-        "dprime risk --noise-multiplier 1.1 --sample-rate 5/15 --steps 30 --prior 0.3 "
-        "--belief-prior 0.3"
-    )
 
 
 @pytest.mark.parametrize("text", [None, "{", '{"probability": 0.2}', f'{{"format": "{FORMAT}"}}'])

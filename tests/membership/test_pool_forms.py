@@ -66,7 +66,7 @@ def copied(pool, members, path):
 
 def test_columns_and_numbers(path):
     pool = open_pool(path)
-    assert len(pool) == COUNT
+    assert pool.count == COUNT
     assert pool.columns == tuple(COLUMNS)
     assert pool.numbers("pi").tolist() == COLUMNS["pi"].tolist()
     with pytest.raises(InputError, match="name"):
@@ -151,7 +151,7 @@ def test_records_are_told_apart_by_their_fields_not_by_quotes(tmp_path):
 def test_a_long_field_is_read(tmp_path):
     limit = csv.field_size_limit()
     pool = opened(tmp_path, f"text\n{'long ' * limit}\nshort\n")
-    assert len(pool) == 2
+    assert pool.count == 2
     first, second = pool.rows(["text"]), pool.rows(["text"])
     for rows in (first, second, first, second):  # one ends while the other is under way
         next(rows)

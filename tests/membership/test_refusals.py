@@ -45,7 +45,6 @@ def forgotten():
 
 
 test_bad_input_is_refused_by_its_name = refuses([
-    ("pool", lambda: draw(2.5, 0.5)),
     ("the number of records in the pool", lambda: draw(1, 0.5)),
     ("probability", lambda: draw(10, 0.0)),
     ("probability", lambda: draw(10, "0.5")),

@@ -53,12 +53,6 @@ def test_roc_agrees_with_scikit_learn(rows):
         assert found.tpr_at(limit) == pytest.approx(best)
 
 
-def test_roc_joins_ties_and_pools_repetitions():
-    found = roc([[2, 2, 1], [1, 0, NAN]], [[True, False, True], [True, False, False]])
-    assert found.tpr == pytest.approx((0, 1 / 3, 1, 1, 1))
-    assert found.fpr == pytest.approx((0, 1 / 3, 1 / 3, 2 / 3, 1))
-
-
 def test_curves_are_averaged_over_target_models():
     rocs = [roc(*random_case(seed)) for seed in range(4)]
     found = mean_tpr(rocs, [0.1, 0.5])
@@ -87,13 +81,6 @@ def test_the_papers_number_is_the_best_of_forty(rows):
     precision, flagged = plain_best(scores, members)
     assert found.flagged == flagged
     assert found.value == (pytest.approx(precision) if flagged else None)
-
-
-def test_nan_is_never_accepted():
-    scores, members = np.full(40, NAN), np.ones(40, bool)
-    scores[0], members[0] = 1.0, False
-    assert precision_over_quantiles(scores, members).flagged == 1
-    assert precision_over_quantiles(scores, members).value == 0.0
 
 
 def test_shuffled_scores_show_what_choosing_gains():

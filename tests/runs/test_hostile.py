@@ -164,8 +164,11 @@ def test_a_damaged_block_is_given_out_again(path):
         run.keep({"answer": 1})
     with changing(path) as db:
         db.execute("UPDATE blocks SET arrays = substr(arrays, 1, 200) || x'00' WHERE number = 1")
-    with pytest.raises(InputError, match="damaged in block 1"):
+    with pytest.raises(InputError, match="damaged in block 1: restore a copy"):
         Run.open(path)
+    assert [run.done for run in list_runs(path.parent)[0]] == [2]  # a list does not read blocks
+    with Run.open(path, verify=False) as run, pytest.raises(InputError, match="in block 1"):
+        run.arrays()
     with Run.open_to_go_on(path) as run:
         assert (run.pending(), run.result) == ([1], None)
         (event,) = run.events()

@@ -11,6 +11,7 @@ import pytest
 import dprime
 from blocks import CONFIG, assert_holds, joined, refused, scores
 from dprime.runs import run_file
+from dprime.runs.folder import list_runs
 from dprime.runs.run import Run
 from dprime.runs.states import State, Worker
 
@@ -77,7 +78,6 @@ def test_failed_blocks_wait_behind_those_never_tried(run):
     run.fail(0, "OSError: yet another \udcff reason")
     assert run.state().last_error == "OSError: yet another ? reason"
     run.finish(0, scores(0), seconds=1.0)
-    assert run.attempts(0) == 3
     assert run.state() == State(4, 2, 1, 1, 8, "ValueError: still no")
 
 
@@ -106,7 +106,7 @@ def test_a_finished_block_is_never_replaced_and_there_are_no_others(run):
         with refused("not yet done, but it is done"):
             change()
     assert_holds(run, joined([1]))
-    assert (run.attempts(1), run.events()) == (1, [])
+    assert run.events() == []
     for change in (lambda: run.finish(4, scores(4), 1.0), lambda: run.fail(-1, "x")):
         with refused("between 0 and 3, but it is"):
             change()
@@ -178,7 +178,7 @@ def test_a_path_that_is_taken(path, run):
         ("audit", CONFIG | {"seed": 8}, 4, r"settings \(another seed\), but it is of another seed"),
         ("audit", CONFIG | {"data": {"name": "digits", "records": 9}}, 4, "of data records 100"),
         ("audit", {"seed": 7}, 4, "of adversary gradient, data name digits and data records 100"),
-        ("audit", CONFIG, 5, r"\(5 blocks\), but it is of 4 blocks"),
+        ("audit", CONFIG, 5, r"\(blocks 5\), but it is of blocks 4"),
         ("frontier", CONFIG, 4, r"\(kind frontier\), but it is of kind audit"),
     ],
 )
@@ -224,3 +224,34 @@ def test_the_state_is_that_of_the_rows_while_blocks_end(path):
                 with Run.open(run.path, verify=False) as other:
                     assert run.state() == other.state()
         assert run.state().failed
+
+
+def test_runs_of_a_folder(tmp_path):
+    def made(name, kind, config, blocks, done=0, failed=()):
+        with Run.create(tmp_path / name, kind, config, blocks=blocks) as run:
+            for block in range(done):
+                run.finish(block, scores(block), seconds=1.0)
+            for block in failed:
+                run.fail(block, "ValueError: no")
+            return run.changed()
+
+    changed = made("c.run", "audit", CONFIG, 2, done=2)
+    made("b.run", "inference", {"data": "adult"}, 3, done=1, failed=[1])
+    made("d.run", "audit", {}, 1, failed=[0])
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "cut.run").write_bytes((tmp_path / "c.run").read_bytes()[:9000])
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "runs").mkdir()
+    made("runs/c.run", "audit", CONFIG, 1)
+    found, others = list_runs(tmp_path)
+    assert [(r.name, r.kind, r.adversary, r.data, r.done, r.blocks, r.state) for r in found] == [
+        ("b.run", "inference", "membership inference", "adult", 1, 3, "incomplete"),
+        ("c.run", "audit", "gradient", "digits", 2, 2, "complete"),
+        ("d.run", "audit", "", "", 0, 1, "failed"),
+        ("runs/c.run", "audit", "gradient", "digits", 0, 1, "incomplete"),
+    ]
+    assert found[1].changed == changed
+    assert list(others) == ["cut.run"]
+    assert "damaged" in others["cut.run"]
+    with refused("a folder, but it is"):
+        list_runs(tmp_path / "notes.txt")

@@ -1,10 +1,8 @@
 """The runner: what fails is recorded, what ends is stored, and a kill costs one block at most."""
 
-import contextlib
+import multiprocessing
 import os
-import select
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -15,10 +13,7 @@ import pytest
 
 from dprime.runs.run import Run
 from dprime.runs.runner import BlocksFailedError, counting, describe, execute
-
-
-def scores(block):
-    return {"scores": np.random.default_rng([7, block]).normal(size=10)}
+from works import play_noting, scores
 
 
 @pytest.fixture
@@ -66,7 +61,6 @@ def test_a_block_that_keeps_failing_is_tried_at_the_end_and_left_with_its_error(
     execute(store, work, attempts=3)
     assert work.ran == [1, 2, 3, 4, 5, 0, 1, 4, 1, 4]
     assert store.pending() == [1]
-    assert store.attempts(1) == 3
     assert store.state().last_error.startswith("ValueError: block 1 is broken (test_runner.py, ")
     assert store.state().last_error.endswith(": raise self.error(block))")
     execute(store, work, attempts=7)
@@ -180,61 +174,25 @@ def test_errors_in_a_line():
     assert "test_runner.py" in describe(caught.value)  # the place named is in the user's code
 
 
-PROGRAM = """
-import os, sys, time
-import numpy as np
-from dprime.runs.runner import execute
-from dprime.runs.run import Run
-
-def work(block):
-    with open(side, "a") as executed:  # one line each time
-        executed.write(f"{block}\\n")
-    draw = np.random.default_rng([7, block])
-    time.sleep(draw.uniform(0.001, 0.004))
-    return {"scores": draw.normal(size=(50, 20)), "in_world": draw.random(50) < 0.5}
-
-def audit():
-    with Run.open_or_create(path, "audit", {"adversary": "simulated", "seed": 7}, blocks) as store:
-        execute(store, work)
-
-for line in sys.stdin:  # a fresh process for each: only the libraries are loaded already
-    path, side, blocks = line.split()
-    blocks = int(blocks)
-    child = os.fork()
-    if child == 0:
-        audit()
-        os._exit(0)
-    print(child, flush=True)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
+TESTS = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, sys.path)])
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["works", "pytest"])  # a fresh process has them already
 
 
-class Audits:
-    """Starts the program above as often as asked, and kills it at a moment of choice."""
+@pytest.fixture
+def played(monkeypatch):
+    """Plays a run in a process, and kills it at a moment of choice; 0, or minus the signal."""
+    monkeypatch.setenv("PYTHONPATH", TESTS)
 
-    def __init__(self):
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        program = [sys.executable, "-W", "ignore", "-c", PROGRAM]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self.process = subprocess.Popen(program, env=environment, **pipes)
+    def play(path, blocks, kill_after=None):
+        process = FORKS.Process(target=play_noting, args=(path, blocks))
+        process.start()
+        process.join(kill_after)
+        process.kill()
+        process.join()
+        return process.exitcode
 
-    def run(self, path, blocks, kill_after=None):
-        """The exit code: 0, or minus the signal."""
-        self.process.stdin.write(f"{path} {path}.txt {blocks}\n")
-        self.process.stdin.flush()
-        child = int(self.process.stdout.readline())
-        if kill_after is not None:
-            ended, _, _ = select.select([self.process.stdout], [], [], kill_after)
-            if not ended:
-                with contextlib.suppress(ProcessLookupError):  # it may end at this very moment
-                    os.kill(child, signal.SIGKILL)
-        return int(self.process.stdout.readline())
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.communicate()
+    return play
 
 
 def executions(path):
@@ -260,49 +218,47 @@ KILLS_IN_CREATION, BLOCKS = 20, 60
 
 
 @pytest.mark.parametrize("kills", [10, pytest.param(50, marks=pytest.mark.slow)])
-def test_kills_at_random_moments_lose_nothing_and_repeat_nothing(tmp_path, kills):
+def test_kills_at_random_moments_lose_nothing_and_repeat_nothing(tmp_path, kills, played):
     """No block that was seen done runs again, and the end is that of a run left in peace."""
     draw = np.random.default_rng(3)
     peace, path = tmp_path / "peace.run", tmp_path / "killed.run"
-    with Audits() as audits:
-        assert audits.run(peace, BLOCKS) == 0
-        killed, done, ran_when_done = 0, set(), {}
-        while killed < kills:
-            code = audits.run(path, BLOCKS, kill_after=draw.uniform(0.0, 0.03))
-            counts = executions(path)
-            for block in done:
-                assert counts[block] == ran_when_done[block], f"block {block} ran again"
-            now = finished(path)
-            assert now >= done, "a finished block was lost"
-            ran_when_done |= {block: counts[block] for block in now - done}
-            done = now
-            if code == 0:  # finished before the kill: begin another
-                assert bytes_of(path) == bytes_of(peace)
-                path, done, ran_when_done = tmp_path / f"{killed}.run", set(), {}
-            else:
-                assert code == -signal.SIGKILL
-                killed += 1
-        assert audits.run(path, BLOCKS) == 0
+    assert played(peace, BLOCKS) == 0
+    killed, done, ran_when_done = 0, set(), {}
+    while killed < kills:
+        code = played(path, BLOCKS, kill_after=draw.uniform(0.0, 0.1))
+        counts = executions(path)
+        for block in done:
+            assert counts[block] == ran_when_done[block], f"block {block} ran again"
+        now = finished(path)
+        assert now >= done, "a finished block was lost"
+        ran_when_done |= {block: counts[block] for block in now - done}
+        done = now
+        if code == 0:  # finished before the kill: begin another
+            assert bytes_of(path) == bytes_of(peace)
+            path, done, ran_when_done = tmp_path / f"{killed}.run", set(), {}
+        else:
+            assert code == -signal.SIGKILL
+            killed += 1
+    assert played(path, BLOCKS) == 0
     assert bytes_of(path) == bytes_of(peace)
     assert set(executions(path)) == set(range(BLOCKS))
     assert sum(executions(path).values()) <= BLOCKS + kills
 
 
-def test_kills_during_creation_leave_a_whole_run_or_none(tmp_path):
-    with Audits() as audits:
-        assert audits.run(tmp_path / "peace.run", 1) == 0
-        start = time.perf_counter()
-        assert audits.run(tmp_path / "timed.run", 1) == 0
-        whole = time.perf_counter() - start
-        seen = Counter()
-        for number, moment in enumerate(np.linspace(0.0, 0.8 * whole, KILLS_IN_CREATION)):
-            path = tmp_path / f"{number}.run"
-            audits.run(path, 1, kill_after=moment)
-            seen[path.exists()] += 1
-            if path.exists():
-                with Run.open(path) as store:
-                    assert store.state().blocks == 1
-            assert audits.run(path, 1) == 0
-            assert bytes_of(path) == bytes_of(tmp_path / "peace.run")
-            assert not Path(f"{path}.new").exists()
+def test_kills_during_creation_leave_a_whole_run_or_none(tmp_path, played):
+    assert played(tmp_path / "peace.run", 1) == 0
+    start = time.perf_counter()
+    assert played(tmp_path / "timed.run", 1) == 0
+    whole = time.perf_counter() - start
+    seen = Counter()
+    for number, moment in enumerate(np.linspace(0.0, 0.8 * whole, KILLS_IN_CREATION)):
+        path = tmp_path / f"{number}.run"
+        played(path, 1, kill_after=moment)
+        seen[path.exists()] += 1
+        if path.exists():
+            with Run.open(path) as store:
+                assert store.state().blocks == 1
+        assert played(path, 1) == 0
+        assert bytes_of(path) == bytes_of(tmp_path / "peace.run")
+        assert not Path(f"{path}.new").exists()
     assert seen[False] > 0, "no kill came before the run was there"

@@ -1,14 +1,19 @@
-"""One step's analysis: the worst pair of every attribute, at the weights as they are now."""
+"""One step's analysis: the worst pair of an attribute, at the weights as they are now.
+
+The twin computes the loss of a record from what it knows: the model, the criterion and the batch.
+It cannot see what else a loop does between the model's output and backward. So it adds up the
+clipped gradients of the batch as it is, and the sum is compared with the one that Opacus made.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from dprime import validate
 from dprime.attributes import worst_pair
 from dprime.attributes.attribute import Attribute
 from dprime.attributes.completion_gradients import Completions
@@ -19,8 +24,18 @@ from dprime.monitor.opacus_training import OpacusTraining
 Batches = Sequence[tuple[Tensor, Tensor]]  # parts of the records with their targets
 NUMBERS_AT_ONCE = 1 << 22  # the numbers that a layer may have for the completions of one part
 
-UNMOVED = 1e-6
-"""Gradients that differ by less, relative to their norm, are the same: float32 rounds as much."""
+TOLERANCE = 0.01
+"""Tolerance relative to the root of the summed squares: above half precision, below a mistake."""
+
+NEGLIGIBLE = 1e-3
+"""Tolerance relative to the clipping norm, for gradients that have all but vanished."""
+
+REMEDY = (
+    "give loss=, a function of the model's own outputs and the targets that does all that the loop "
+    "does between them and backward (a scaled or reshaped output, a factor, a penalty), hand over "
+    "the whole batch, and use no dropout but nn.Dropout"
+)
+
 
 ANALYSES: dict[str, Callable[..., WorstPair]] = {
     "full": worst_pair.full,
@@ -28,62 +43,56 @@ ANALYSES: dict[str, Callable[..., WorstPair]] = {
 }
 
 
-class StepAnalysis:
-    """Looks at the records of a step with every value of each attribute."""
+def analysed(
+    kind: str,
+    attribute: Attribute,
+    twin: Twin,
+    training: OpacusTraining,
+    noise: float,
+    looked_at: Batches,
+) -> tuple[WorstPair, float]:
+    """The worst pair over all records, and the largest norm; NaN if a gradient is no number."""
+    device = training.device()
+    columns = torch.tensor(attribute.places, device=device)
+    found, longest, first = WorstPair(), 0.0, 0
+    for records, targets in looked_at:
+        values = torch.tensor(attribute.values, dtype=records.dtype, device=device)
+        size = max(1, NUMBERS_AT_ONCE // (len(values) * twin.widest))
+        parts = zip(records.split(size), targets.split(size), strict=True)
+        for x, y in parts if len(records) else ():
+            completions = Completions(x.to(device), y.to(device), columns, values)
+            gradients = twin.gradients(completions, training.clipped_to)
+            if not bool(gradients.norms.isfinite().all()):
+                return worst_pair.membership(noise), math.nan
+            longest = max(longest, float(gradients.norms.max()))
+            fresh = ANALYSES[kind](gradients, noise, found)
+            ahead = fresh.term > found.term  # its place counts from the first of this part
+            place = fresh.place + first if ahead else found.place
+            found = dataclasses.replace(fresh, place=place)
+            first += len(x)
+    return found, longest
 
-    def __init__(self, attributes: Mapping[str, Attribute], analysis: str) -> None:
-        self._attributes = attributes
-        self._search = ANALYSES[analysis]
-        self.reached: set[str] = set()  # the attributes that are known to change some gradient
-        self.overflown = 0  # how often gradients were no numbers: then nothing can be analysed
 
-    def worst(
-        self, twin: Twin, training: OpacusTraining, noise: float, looked_at: Batches
-    ) -> dict[str, WorstPair]:
-        """The worst pair of every attribute, over the records that are looked at."""
-        return {
-            name: self._worst(attribute, twin, training, noise, looked_at)
-            for name, attribute in self._attributes.items()
-        }
+def has_dropout(module: nn.Module) -> bool:
+    """Dropout draws new masks at each call: its sums differ, and nothing can be checked."""
+    return any(isinstance(part, nn.modules.dropout._DropoutNd) for part in module.modules())
 
-    def _worst(
-        self,
-        attribute: Attribute,
-        twin: Twin,
-        training: OpacusTraining,
-        noise: float,
-        looked_at: Batches,
-    ) -> WorstPair:
-        """The worst pair of one attribute, over all parts of the records."""
-        device = training.device()
-        columns = torch.tensor(attribute.places, device=device)
-        found, longest, first = WorstPair(), 0.0, 0
-        for records, targets in looked_at:
-            values = torch.tensor(attribute.values, dtype=records.dtype, device=device)
-            size = max(1, NUMBERS_AT_ONCE // (len(values) * twin.widest))
-            parts = zip(records.split(size), targets.split(size), strict=True)
-            for x, y in parts if len(records) else ():
-                completions = Completions(x.to(device), y.to(device), columns, values)
-                gradients = twin.gradients(completions, training.clipped_to)
-                if not bool(gradients.norms.isfinite().all()):
-                    self.overflown += 1
-                    return worst_pair.membership(noise)
-                longest = max(longest, float(gradients.norms.max()))
-                fresh = self._search(gradients, noise, found)
-                ahead = fresh.term > found.term  # its place counts from the first of this part
-                place = fresh.place + first if ahead else found.place
-                found = dataclasses.replace(fresh, place=place)
-                first += len(x)
-        self._refuse_unreached(attribute, found.difference, longest)
-        return found
 
-    def _refuse_unreached(self, attribute: Attribute, difference: float, longest: float) -> None:
-        """Refuse an attribute that changes no gradient at the first step that has any."""
-        if attribute.name in self.reached or longest == 0:
-            return
-        if difference <= UNMOVED * longest:
-            raise validate.invalid_input(
-                f"attribute {attribute.name}", "without effect on every gradient",
-                "one that the model sees", "check its columns, and whether the model drops them",
-            )  # fmt: skip
-        self.reached.add(attribute.name)
+def agrees(twin: Twin, training: OpacusTraining, batches: Batches) -> bool:
+    """Whether the clipped gradients of the step's batch add up to what Opacus has.
+
+    Gradients that are no numbers agree with everything: they are not analysed at all.
+    """
+    device = training.device()
+    clip_norm = training.clipped_to
+    gap, squares = [part.double().clone() for part in training.summed()], 0.0
+    for records, targets in batches:
+        if not len(records):
+            continue
+        sums, size = twin.clipped_sum(records.to(device), targets.to(device), clip_norm)
+        squares += size**2
+        for part, weight in zip(gap, training.parameters(), strict=True):
+            if id(weight) in sums:
+                part.sub_(sums[id(weight)])
+    missed = math.sqrt(sum(float(part @ part) for part in gap))
+    return not missed > TOLERANCE * math.sqrt(squares) + NEGLIGIBLE * clip_norm

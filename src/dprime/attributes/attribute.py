@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from dprime import validate
 from dprime.attack.attribute import OneAttribute
-from dprime.data.columns import Column, category, column_places, group_name, one_hot_group
+from dprime.data.columns import Column, category, column_places, columns_named, one_hot_group
 from dprime.data.dataset import Dataset
 
 MOST_VALUES = 1000  # more values than this are refused: the pairs of them would take too long
@@ -57,7 +56,7 @@ class Attribute:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
-        column_places(self.places, (), max(map(_least_width, self.places), default=0))
+        column_places(self.places, (), _least_width(self.places))
         _check_values(self.name, self.values, len(self.places), self.labels)
         if self.prior is not None:
             object.__setattr__(self, "prior", _checked_prior(self.prior, len(self.values)))
@@ -92,10 +91,10 @@ class Attribute:
         >>> Attribute.column(0, "extremes", data=np.array([[3.0], [1.0], [2.0]])).labels
         ('1', '3')
         """
-        table = _Table.of(data, columns)
-        (place,) = table.places((column,))
-        found = _column_values(str(column), values, table.finite(column, place))
-        called = name or (table.names[place] if table.names else f"column {place}")
+        records, names = _table(data, columns)
+        (place,) = _places((column,), records, names)
+        found = _column_values(str(column), values, records, place)
+        called = name or columns_named((place,), names)
         chosen = None if sensitive_value is None else _nearest(called, found, sensitive_value)
         labels = tuple(f"{value:.6g}" for value in found)
         taken = isinstance(values, str)
@@ -128,21 +127,25 @@ class Attribute:
         >>> Attribute.one_hot("sex", columns=("age", "sex=Female", "sex=Male")).labels
         ('Female', 'Male')
         """
-        table = _Table.of(data, columns)
-        places = table.places(_group(group, table.names))
-        known = group if isinstance(group, str) else group_name(places, table.names)
-        called = name or known or f"columns {', '.join(map(str, places))}"
-        rows = table.occurring(called, places)
+        records, names = _table(data, columns)
+        members = one_hot_group(group, names) if isinstance(group, str) else tuple(group)
+        if isinstance(group, str):
+            remedy = "give the columns themselves" if names else "give columns=, their names"
+            wanted = "what the names of a group's columns begin with"
+            _require(bool(members), "attribute", group, wanted, remedy)
+        places = _places(members, records, names)
+        called = name or columns_named(places, names)
+        rows = _occurring(called, records, places)
         if not isinstance(values, str):
-            rows = [_member(called, value, places, table.names, rows) for value in values]
+            rows = [_member(called, value, places, names, rows) for value in values]
         elif values != "all":
             remedy = 'give "all", or a list of its columns'
             raise validate.invalid_value("values", values, "those of a one-hot group", remedy)
         chosen = None
         if sensitive_value is not None:
-            chosen = rows.index(_member(called, sensitive_value, places, table.names, rows))
-        labels = tuple(category(places[row], table.names) for row in rows)
-        taken = table.records is not None and isinstance(values, str)
+            chosen = rows.index(_member(called, sensitive_value, places, names, rows))
+        labels = tuple(category(places[row], names) for row in rows)
+        taken = records is not None and isinstance(values, str)
         picked, whole = np.eye(len(places))[rows], len(rows) == len(places)
         return cls(called, places, picked, labels, prior, chosen, whole, taken)
 
@@ -157,17 +160,24 @@ class Attribute:
         >>> both.places, len(both.values)
         ((0, 2), 6)
         """
-        called, places = _checked_parts(attributes, name)
-        picks = list(itertools.product(*(range(len(one.values)) for one in attributes)))
-        rows = [list(zip(attributes, pick, strict=True)) for pick in picks]
-        values = np.array([np.concatenate([one.values[at] for one, at in row]) for row in rows])
+        check_attributes(attributes)
+        called = name or " and ".join(one.name for one in attributes)
+        places = tuple(place for one in attributes for place in one.places)
+        counts = [len(one.values) for one in attributes]
+        differ, remedy = len(set(places)) == len(places), "name each column once"
+        _require(differ, "attributes", called, "of columns that differ", remedy)
+        what, remedy = f"the number of combinations of {called}", "give fewer values of each"
+        size = math.prod(counts)
+        _require(size <= MOST_VALUES, what, size, f"at most {MOST_VALUES}", remedy)
+        picks = np.indices(counts).reshape(len(counts), -1)
+        values = np.hstack([one.values[at] for one, at in zip(attributes, picks, strict=True)])
+        rows = [list(zip(attributes, row, strict=True)) for row in picks.T.tolist()]
         labels = tuple(", ".join(f"{one.name} {one.labels[at]}" for one, at in row) for row in rows)
-        priors = [one.prior for one in attributes if one.prior is not None]
         prior = None
-        if len(priors) == len(attributes):
-            prior = tuple(map(math.prod, itertools.product(*priors)))
-        chosen = tuple(one.sensitive_value for one in attributes)
-        sensitive = None if None in chosen else picks.index(chosen)  # type: ignore[arg-type]
+        if all(one.prior is not None for one in attributes):
+            prior = tuple(math.prod(one.prior[at] for one, at in row if one.prior) for row in rows)
+        chosen: list[Any] = [one.sensitive_value for one in attributes]
+        sensitive = None if None in chosen else picks.T.tolist().index(chosen)
         exhaustive = all(one.exhaustive for one in attributes)
         taken = any(one.from_data for one in attributes)
         return cls(called, places, values, labels, prior, sensitive, exhaustive, taken)
@@ -184,9 +194,7 @@ class Attribute:
         if records.ndim != 2:
             shape = f"of shape {tuple(records.shape)}"
             raise validate.invalid_input("records", shape, "[n, features]", "analyse tables only")
-        most, width = max(self.places), records.shape[1]
-        wanted, remedy = f"a column from 0 to {width - 1}", "give an index that the data has"
-        _require(most < width, "attribute", most, wanted, remedy)
+        column_places(self.places, (), records.shape[1])
 
     def adversary(
         self, first: int = 0, second: int = -1, record: int | None = None
@@ -207,120 +215,55 @@ class Attribute:
         return OneAttribute(self.places, pair, record)
 
 
+def check_attributes(attributes: Sequence[object]) -> None:
+    """Refuse anything but one `Attribute` or several."""
+    known = len(attributes) > 0 and all(isinstance(one, Attribute) for one in attributes)
+    remedy = 'give for example Attribute.column("age", "extremes", data=records)'
+    _require(known, "attributes", list(attributes), "one Attribute or more", remedy)
+
+
 # The data -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
+def _table(
+    data: Records | None, columns: Sequence[str]
+) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
     """The records, where there are any, and the names of their columns."""
-
-    records: NDArray[Any] | None
-    names: tuple[str, ...]
-
-    @classmethod
-    def of(cls, data: Records | None, columns: Sequence[str]) -> _Table:
-        names = tuple(columns) or (data.columns if isinstance(data, Dataset) else ())
-        if data is None:
-            return cls(None, names)
-        records = data.records if isinstance(data, Dataset) else np.asarray(data)
-        if records.ndim != 2 or not len(records):
-            shape, remedy = f"of shape {records.shape}", "give a table of one record or more"
-            raise validate.invalid_input("data", shape, "records [n, features]", remedy)
-        fits, remedy = len(names) in (0, records.shape[1]), "name every column or none"
-        _require(fits, "columns", len(names), f"{records.shape[1]} names", remedy)
-        return cls(records, names)
-
-    def places(self, columns: Sequence[Column]) -> tuple[int, ...]:
-        if self.records is not None:
-            return column_places(columns, self.names, self.records.shape[1])
-        width = None if self.names else max(map(_least_width, columns), default=0)
-        return column_places(columns, self.names, width)
-
-    def finite(self, column: Column, place: int) -> NDArray[Any] | None:
-        """The values of a column; one with missing values is refused."""
-        if self.records is None:
-            return None
-        found = self.records[:, place]
-        if missing := int((~np.isfinite(found)).sum()):
-            raise validate.invalid_input(
-                f"column {column} of the data",
-                f"NaN or infinite in {missing:,} of {len(found):,} records", "of finite numbers",
-                "leave those out, or give them a value as the training does",
-            )  # fmt: skip
-        return found
-
-    def occurring(self, name: str, places: Sequence[int]) -> list[int]:
-        """The columns of a group that are ever 1; refused unless the group is one-hot."""
-        if self.records is None:
-            return list(range(len(places)))
-        group = self.records[:, list(places)]
-        if not (np.isin(group, (0, 1)).all() and (group.sum(axis=1) == 1).all()):
-            raise validate.invalid_input(
-                f"attribute {name}", "columns with none or several of them 1, or other numbers",
-                "a one-hot group", "give the columns of which one is 1 in each record",
-            )  # fmt: skip
-        return list(map(int, np.flatnonzero(group.any(axis=0))))
+    names = tuple(columns) or (data.columns if isinstance(data, Dataset) else ())
+    if data is None:
+        return None, names
+    records = data.records if isinstance(data, Dataset) else np.asarray(data)
+    if records.ndim != 2 or not len(records):
+        shape, remedy = f"of shape {records.shape}", "give a table of one record or more"
+        raise validate.invalid_input("data", shape, "records [n, features]", remedy)
+    fits, remedy = len(names) in (0, records.shape[1]), "name every column or none"
+    _require(fits, "columns", len(names), f"{records.shape[1]} names", remedy)
+    return records, names
 
 
-def _member(
-    name: str, wanted: Column, places: Sequence[int], names: Sequence[str], rows: Sequence[int]
-) -> int:
-    """The row of a value of a one-hot group, by its column or its short name."""
-    known = [(category(places[row], names), places[row]) for row in rows]
-    for row, (label, place) in zip(rows, known, strict=True):
-        if wanted in (label, place, *names[place : place + 1]):
-            return row
-    remedy = "give one such as " + ", ".join(label for label, _ in known[:6])
-    what = f"each value of {name}"
-    raise validate.invalid_value(what, wanted, "one of the group that occurs", remedy)
+def _places(
+    columns: Sequence[Column], records: NDArray[Any] | None, names: Sequence[str]
+) -> tuple[int, ...]:
+    width = None if names else _least_width(columns)
+    return column_places(columns, names, width if records is None else records.shape[1])
 
 
-def _least_width(column: Column) -> int:
-    """The least width at which a column exists, where nothing is known of the data."""
-    counts = isinstance(column, int | np.integer) and not isinstance(column, bool)
-    return int(column) + 1 if counts else 0
+def _least_width(columns: Sequence[Any]) -> int:
+    """The least width at which columns exist, where nothing is known of the data."""
+    return max((int(one) + 1 for one in columns if _counts(one)), default=0)
 
 
-def _group(group: str | Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
-    if not isinstance(group, str):
-        return tuple(group)
-    found = one_hot_group(group, names)
-    remedy = "give the columns themselves" if names else "give columns=, their names"
-    wanted = "what the names of a group's columns begin with"
-    _require(bool(found), "attribute", group, wanted, remedy)
-    return found
-
-
-def _check_values(name: str, values: Floats, width: int, labels: Sequence[str]) -> None:
-    """Refuse values that do not fit the columns, and what is no list of at least two."""
-    count, what = len(values), f"values of {name}"
-    if values.ndim != 2 or values.shape[1] != width:
-        remedy = f"give {width} number{'s' if width > 1 else ''} for each value"
-        shape = f"of shape {values.shape}"
-        raise validate.invalid_input(what, shape, "[value, column]", remedy)
-    if not np.isfinite(values).all():
-        remedy = "leave out what is NaN or infinite"
-        raise validate.invalid_input(what, "not", "finite numbers", remedy)
-    _require(
-        len(labels) == count, f"the number of labels of {name}", len(labels),
-        f"{count}, one for each value", "name every value",
-    )  # fmt: skip
-    what = f"the number of {what}"
-    _require(count >= 2, what, count, "at least 2", "give two or more, or nothing is to be guessed")
-    remedy = 'give values="extremes", or a list of fewer'
-    _require(count <= MOST_VALUES, what, count, f"at most {MOST_VALUES}", remedy)
-    if len(np.unique(values, axis=0)) < count:
-        shown = ", ".join(labels[:6])
-        raise validate.invalid_input(f"values of {name}", shown, "all different", "give each once")
-
-
-def _require(holds: bool, name: str, value: object, requirement: str, remedy: str) -> None:
-    if not holds:
-        raise validate.invalid_value(name, value, requirement, remedy)
-
-
-def _column_values(name: str, values: str | Sequence[float], column: NDArray[Any] | None) -> Floats:
+def _column_values(
+    name: str, values: str | Sequence[float], records: NDArray[Any] | None, place: int
+) -> Floats:
     """The values of one column, in order where they come from the data."""
+    column = None if records is None else records[:, place]
+    if column is not None and (missing := int((~np.isfinite(column)).sum())):
+        raise validate.invalid_input(
+            f"column {name} of the data",
+            f"NaN or infinite in {missing:,} of {len(column):,} records", "of finite numbers",
+            "leave those out, or give them a value as the training does",
+        )  # fmt: skip
     if isinstance(values, str):
         known, remedy = values in ("all", "extremes"), 'give values="all", "extremes", or a list'
         _require(known, "values", values, "all, extremes or a list", remedy)
@@ -351,11 +294,64 @@ def _nearest(name: str, values: Floats, wanted: float) -> int:
     return int(close.argmax())
 
 
-def _check_place(name: str, place: object, count: int) -> None:
+def _occurring(name: str, records: NDArray[Any] | None, places: Sequence[int]) -> list[int]:
+    """The columns of a group that are ever 1; refused unless the group is one-hot."""
+    if records is None:
+        return list(range(len(places)))
+    group = records[:, list(places)]
+    if not (np.isin(group, (0, 1)).all() and (group.sum(axis=1) == 1).all()):
+        raise validate.invalid_input(
+            f"attribute {name}", "columns with none or several of them 1, or other numbers",
+            "a one-hot group", "give the columns of which one is 1 in each record",
+        )  # fmt: skip
+    return list(map(int, np.flatnonzero(group.any(axis=0))))
+
+
+def _member(
+    name: str, wanted: Column, places: Sequence[int], names: Sequence[str], rows: Sequence[int]
+) -> int:
+    """The row of a value of a one-hot group, by its column or its short name."""
+    known = {row: (category(places[row], names), places[row]) for row in rows}
+    for row, (label, place) in known.items():
+        if wanted in (label, place, *names[place : place + 1]):
+            return row
+    remedy = "give one such as " + ", ".join(label for label, _ in [*known.values()][:6])
+    what = f"each value of {name}"
+    raise validate.invalid_value(what, wanted, "one of the group that occurs", remedy)
+
+
+# What is refused ----------------------------------------------------------------------------------
+
+
+def _require(holds: bool, name: str, value: object, requirement: str, remedy: str) -> None:
+    if not holds:
+        raise validate.invalid_value(name, value, requirement, remedy)
+
+
+def _check_values(name: str, values: Floats, width: int, labels: Sequence[str]) -> None:
+    """Refuse values that do not fit the columns, and what is no list of at least two."""
+    count, what = len(values), f"values of {name}"
+    if values.shape != (len(labels), width) or not np.isfinite(values).all():
+        shape = f"of shape {values.shape}, or not all finite"
+        wanted = f"finite numbers of shape ({len(labels)}, {width})"
+        raise validate.invalid_input(what, shape, wanted, "give one row for each label")
+    many, remedy = f"the number of {what}", "give two or more, or nothing is to be guessed"
+    _require(count >= 2, many, count, "at least 2", remedy)
+    remedy = 'give values="extremes", or a list of fewer'
+    _require(count <= MOST_VALUES, many, count, f"at most {MOST_VALUES}", remedy)
+    if len(np.unique(values, axis=0)) < count:
+        raise validate.invalid_input(what, ", ".join(labels[:6]), "all different", "give each once")
+
+
+def _counts(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _check_place(name: str, place: Any, count: int) -> None:
     """Refuse what is not the place of a value; −1 is the last."""
     wanted, remedy = f"a whole number from 0 to {count - 1}", "give the place of a value"
-    counts = isinstance(place, int | np.integer) and not isinstance(place, bool)
-    _require(counts and -count <= place < count, name, place, wanted, remedy)  # type: ignore[operator]
+    fits = _counts(place) and -count <= place < count
+    _require(fits, name, place, wanted, remedy)
 
 
 def _checked_prior(prior: Sequence[float], count: int) -> tuple[float, ...]:
@@ -367,25 +363,3 @@ def _checked_prior(prior: Sequence[float], count: int) -> tuple[float, ...]:
     remedy = "leave out the values that nobody has, or the prior"
     _require(max(shares) < 1, "the largest share of prior", 1, "below 1", remedy)
     return shares
-
-
-def _checked_parts(
-    attributes: Sequence[Attribute], name: str | None
-) -> tuple[str, tuple[int, ...]]:
-    """The joint name of several attributes, and their columns."""
-    check_attributes(attributes)
-    called = name or " and ".join(one.name for one in attributes)
-    places = tuple(place for one in attributes for place in one.places)
-    differ, remedy = len(set(places)) == len(places), "name each column once"
-    _require(differ, "attributes", called, "of columns that differ", remedy)
-    size, remedy = math.prod(len(one.values) for one in attributes), "give fewer values of each"
-    what = f"the number of combinations of {called}"
-    _require(size <= MOST_VALUES, what, size, f"at most {MOST_VALUES}", remedy)
-    return called, places
-
-
-def check_attributes(attributes: Sequence[object]) -> None:
-    """Refuse anything but one `Attribute` or several."""
-    known = len(attributes) > 0 and all(isinstance(one, Attribute) for one in attributes)
-    remedy = 'give for example Attribute.column("age", "extremes", data=records)'
-    _require(known, "attributes", list(attributes), "one Attribute or more", remedy)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from torch import Tensor
 
 from dprime import estimates, validate
-from dprime.attributes import gradient_check, report, worst_pair
-from dprime.attributes.analysis import ANALYSES, Batches, StepAnalysis
+from dprime.attributes import report, worst_pair
+from dprime.attributes.analysis import ANALYSES, REMEDY, Batches, agrees, analysed, has_dropout
 from dprime.attributes.attribute import Attribute, check_attributes
 from dprime.attributes.losses import loss_of
 from dprime.attributes.records import SeenValues, all_records, own_records, refuse_strangers
@@ -32,6 +32,9 @@ UNCHECKED = (
     "dropout, or because no batch was seen."
 )
 
+UNMOVED = 1e-6
+"""Gradients that differ by less, relative to their norm, are the same: float32 rounds as much."""
+
 CHECKED_EVERY = 10  # steps after which the gradients are compared with those of Opacus again
 
 
@@ -41,13 +44,13 @@ class AttributeInference(Watcher):
     Its numbers are estimates and depend on the data: publishing them may reveal who was in them.
 
     Args:
-        attributes: one or several, each analysed for itself.
+        attributes: one or several, each analysed separately.
         scope: "batch" looks at the records of the step's batch, as in the paper; "data" at all
             records, whether they were drawn or not, which takes longer and shows no less.
         data: the records and targets for "data": a pair of tensors, a dprime `Dataset`, or a
             torch data set of pairs; else the loader's own.
         analysis: "full" compares all pairs of values; "approximate" bounds them by the distance
-            to their mean, and never says that there is more security.
+            to their mean, and never reports more security.
         loss: of outputs and targets, one a record; else made of the criterion.
         every: analyse one of this many steps; the others count as the one before them.
         keep_worst: also keep which record showed most at each step. That says who was in the
@@ -71,7 +74,11 @@ class AttributeInference(Watcher):
         every: int = 1,
         keep_worst: bool = False,
     ) -> None:
-        self.attributes = {one.name: one for one in _checked(attributes)}
+        check_attributes(attributes)
+        self.attributes = {one.name: one for one in attributes}
+        if len(self.attributes) < len(attributes):
+            names, remedy = ", ".join(one.name for one in attributes), "give each its own name="
+            raise validate.invalid_value("attributes", names, "of different names", remedy)
         self.scope = validate.one_of("scope", scope, ("batch", "data"))
         self.analysis = validate.one_of("analysis", analysis, tuple(ANALYSES))
         self.every = validate.whole("every", every, example=1)
@@ -89,9 +96,8 @@ class AttributeInference(Watcher):
         self._waited = self.every
         self._agreed_at: int | None = None
         self._doubted = False
-        self._analysis = StepAnalysis(self.attributes, self.analysis)
-
-    # What is seen
+        self._overflown = 0  # steps with gradients that were no numbers
+        self._reached: set[str] = set()  # the attributes that are known to change some gradient
 
     def start(self, training: OpacusTraining) -> None:
         """Make a twin of the model, and look at what cannot be analysed."""
@@ -126,7 +132,9 @@ class AttributeInference(Watcher):
         noise = training.noise_multiplier * training.clip_norm / training.clipped_to
         self._waited += 1
         found: dict[str, WorstPair] = {}
-        if not self._doubted and self._is_due(noise):
+        # each `every` steps, and after a change of the noise
+        due = self._waited >= self.every or self.steps.noises[-1:] != [noise]
+        if due and not self._doubted:
             if self._agrees(training):
                 found = self._analysed(training, noise)
                 empty = self.scope == "batch" and not any(len(x) for x, _ in self._batches)
@@ -145,11 +153,6 @@ class AttributeInference(Watcher):
         """The record that showed most at each step, by attribute, where this was asked for."""
         return self.steps.worst if self._keep_worst else None
 
-    def _is_due(self, noise: float) -> bool:
-        """Whether this step is analysed: each `every` steps, and after a change of the noise."""
-        before = self.steps.noises[-1] if len(self.steps) else math.nan
-        return self._waited >= self.every or noise != before
-
     def _analysed(self, training: OpacusTraining, noise: float) -> dict[str, WorstPair]:
         looked_at: Batches = [self._data] if self.scope == "data" else self._batches
         if not looked_at:
@@ -160,8 +163,21 @@ class AttributeInference(Watcher):
         for seen in self._seen.values():
             for records, _ in looked_at:
                 seen.see(records)
-        found = self._analysis.worst(self._twin, training, noise, looked_at)
-        return found if self._keep_worst else {n: one.anonymous() for n, one in found.items()}
+        found, overflown = {}, False
+        for name, attribute in self.attributes.items():
+            given = attribute, self._twin, training, noise, looked_at
+            pair, longest = analysed(self.analysis, *given)
+            overflown |= math.isnan(longest)
+            if longest > 0 and name not in self._reached:  # the first step that has gradients
+                if pair.difference <= UNMOVED * longest:
+                    wanted = "one that the model sees"
+                    remedy = "check its columns, and whether the model drops them"
+                    what, shown = f"attribute {name}", "without effect on every gradient"
+                    raise validate.invalid_input(what, shown, wanted, remedy)
+                self._reached.add(name)
+            found[name] = pair if self._keep_worst else WorstPair(pair.difference, pair.term)
+        self._overflown += overflown
+        return found
 
     def _agrees(self, training: OpacusTraining) -> bool:
         """Compare the gradients with those of Opacus, now and then.
@@ -170,16 +186,16 @@ class AttributeInference(Watcher):
         """
         taken, before = len(self.steps), self._agreed_at
         due = before is None or taken >= before + CHECKED_EVERY
-        if not due or not self._batches or gradient_check.has_dropout(training.module):
+        if not due or not self._batches or has_dropout(training.module):
             return True
         canaries = own_records(training) is not training.data_loader.dataset
         if before is None and self.scope == "data" and not canaries:
             refuse_strangers(self._data, self._batches)
-        if gradient_check.agrees(self._twin, training, self._batches):
+        if agrees(self._twin, training, self._batches):
             self._agreed_at = taken
             return True
         if before is None:
-            wanted, remedy = "be those that Opacus clipped", gradient_check.REMEDY
+            wanted, remedy = "be those that Opacus clipped", REMEDY
             raise validate.InputError.of("analysed gradients", wanted, "they differ", remedy)
         return False
 
@@ -194,9 +210,7 @@ class AttributeInference(Watcher):
             "analysed, so these steps count as they would against membership."
         )
         self.notes.append(note)
-        warnings.warn(f"{note} To mend it, {gradient_check.REMEDY}.", PrivacyWarning, stacklevel=2)
-
-    # What is found
+        warnings.warn(f"{note} To mend it, {REMEDY}.", PrivacyWarning, stacklevel=2)
 
     def risk(self, name: str | None = None, form: Form = "central-limit") -> AttributeRisk:
         """The risk of one attribute in the training so far.
@@ -252,10 +266,10 @@ class AttributeInference(Watcher):
         notes = list(self.notes)
         if self._agreed_at is None:
             notes.append(UNCHECKED)
-        if overflown := self._analysis.overflown:
+        if self._overflown:
             notes.append(
                 "Some gradients were too large or no numbers; those "
-                f"{overflown:,} steps count as they would against membership."
+                f"{self._overflown:,} steps count as they would against membership."
             )
         if self.every > 1:
             notes.append(
@@ -268,8 +282,6 @@ class AttributeInference(Watcher):
             return next(iter(self.attributes))
         return validate.one_of("name", name, tuple(self.attributes))
 
-    # Checkpoints
-
     def state_dict(self) -> dict[str, Any]:
         """The numbers of every step, and all that is needed to go on."""
         return {
@@ -277,7 +289,7 @@ class AttributeInference(Watcher):
             "waited": self._waited,
             "analysed": self._analysed_how(),
             "doubted": self._doubted,
-            "overflown": self._analysis.overflown,
+            "overflown": self._overflown,
             "notes": self.notes,
         }
 
@@ -289,38 +301,20 @@ class AttributeInference(Watcher):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state with the same attributes."""
-        steps = StepTerms.from_state(state["steps"])
-        if tuple(steps.worst) != tuple(self.attributes):
-            remedy = "give the attributes that it was saved with"
-            raise validate.invalid_value(
-                "the checkpoint's attributes", ", ".join(steps.worst),
-                ", ".join(self.attributes), remedy,
-            )  # fmt: skip
-        if (saved := state["analysed"]) != self._analysed_how():
-            remedy = "go on with the values and the analysis that it was saved with"
-            raise validate.invalid_value(
-                "the checkpoint's analysis", saved, str(self._analysed_how()), remedy
-            )
-        self.steps = steps
+        if (saved := state["analysed"]) != (own := self._analysed_how()):
+            remedy = "go on with the attributes and the analysis that it was saved with"
+            raise validate.invalid_value("the checkpoint's analysis", saved, str(own), remedy)
+        self.steps = StepTerms.from_state(state["steps"])
         self._waited, self._doubted = state["waited"], state["doubted"]
-        self._analysis.overflown = state["overflown"]
+        self._overflown = state["overflown"]
         self.notes = list(dict.fromkeys([*self.notes, *state["notes"]]))
-        self._analysis.reached.update(self.attributes if len(steps) else ())
+        self._reached.update(self.attributes if len(self.steps) else ())
 
 
 def _notes(training: OpacusTraining) -> Iterator[str]:
-    if gradient_check.has_dropout(training.module):
+    if has_dropout(training.module):
         yield "Gradients are compared without dropout: its masks would hide the attribute."
     if not training.poisson:
         yield "Both forms assume batches in which every record is drawn for itself; these are not."
     if training.adaptive:
         yield "Adaptive clipping also releases a noisy count of clipped records; it is left out."
-
-
-def _checked(attributes: Sequence[Attribute]) -> Sequence[Attribute]:
-    check_attributes(attributes)
-    names = [one.name for one in attributes]
-    if len(set(names)) < len(names):
-        remedy = "give each a name of its own with name="
-        raise validate.invalid_value("attributes", ", ".join(names), "of different names", remedy)
-    return attributes

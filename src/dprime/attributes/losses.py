@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -27,7 +28,8 @@ def loss_of(criterion: Any) -> Loss:
     [5.0, 0.0]
     """
     inner = own_criterion(criterion)
-    reduction = _reduction(criterion, inner)
+    ghost = criterion is not inner  # whose reduction is that of its wrapper
+    reduction = criterion.loss_reduction if ghost else _option(inner, "reduction", "mean")
     if reduction == "mean" and _option(inner, "weight", None) is not None:
         raise validate.invalid_input(
             "criterion", "one that divides by the batch's weights", "of each record alone",
@@ -39,20 +41,16 @@ def loss_of(criterion: Any) -> Loss:
         alone: Any = copy.copy(inner)
         alone.reduction = "none"
         return partial(_each, alone, reduction)
-    if callable(inner) and "reduction" in _arguments(inner):
+    arguments: Sequence[str] = ()
+    with suppress(TypeError, ValueError):  # of what is built in C nothing is known
+        arguments = tuple(inspect.signature(inner).parameters)
+    if callable(inner) and "reduction" in arguments:
         return partial(_each, partial(inner, reduction="none"), reduction)
     shown = "missing" if criterion is None else f"a {type(inner).__name__}"
     raise validate.invalid_input(
         "criterion", shown, "one whose reduction can be turned off",
         "give loss=, a function of outputs and targets that returns one loss a record",
     )  # fmt: skip
-
-
-def _reduction(criterion: Any, inner: Any) -> str:
-    """The reduction of a criterion; in ghost mode that of its wrapper."""
-    if criterion is not inner:  # ghost mode has a reduction of its own
-        return str(criterion.loss_reduction)
-    return str(_option(inner, "reduction", "mean"))
 
 
 def _option(criterion: Any, name: str, usual: Any) -> Any:
@@ -71,17 +69,10 @@ def _is_plain_cross_entropy(criterion: nn.Module) -> bool:
 
 
 def _cross_entropy(reduction: str, logits: Tensor, labels: Tensor) -> Tensor:
-    """Cross entropy as in the engine: with few classes the gradients take a tenth less time."""
+    """Cross entropy as in the engine, with the same digits."""
     if logits.ndim == 2 and labels.ndim == 1 and not labels.is_floating_point():
         return cross_entropy(logits[None], labels[None])[0]
     return _each(partial(F.cross_entropy, reduction="none"), reduction, logits, labels)
-
-
-def _arguments(function: Any) -> Sequence[str]:
-    try:
-        return tuple(inspect.signature(function).parameters)
-    except (TypeError, ValueError):  # built in C
-        return ()
 
 
 def _each(alone: Loss, reduction: str, outputs: Tensor, targets: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dprime import estimates
 from dprime.attributes.risks import TWO_VALUES, AttributeRisk
+from dprime.curve import Estimate, TradeOff
 from dprime.text import aligned, given, percent_up, round_down
 
 LEAK = (
@@ -20,31 +21,36 @@ def lines(title: str, risks: Sequence[AttributeRisk], fpr: float, notes: Sequenc
     """The whole report."""
     right = ("attacker right", "without training")
     head = ("", "values", "Bayes security", *right, f"TPR at FPR {given(fpr)}")
-    rows = [head, *(_row(risk, fpr) for risk in risks), _membership(risks[0], fpr)]
-    shown = [title, *aligned(rows), _among(risks), _certified(risks[0]), *_capped(risks, fpr)]
+    rows: list[tuple[str, ...]] = [head]
+    for risk in risks:
+        reached, blind = risk.success(), risk.baseline_success()
+        count = str(len(risk.attribute.values))
+        rows.append(_row(risk.attribute.name, count, risk.curve, reached, blind, fpr))
+    membership, certified = risks[0].membership, risks[0].certified
+    reached = membership.success(TWO_VALUES)
+    rows.append(_row("membership", "", membership, reached, TWO_VALUES, fpr))
+    curves = {risk.attribute.name: risk.curve for risk in risks} | {"membership": membership}
+    capped = [name for name, curve in curves.items() if estimates.is_capped(curve, fpr)]
+    taken = [risk.attribute.name for risk in risks if risk.attribute.from_data]
+    shown = [title, *aligned(rows), _among(risks), _certified(certified)]
+    shown += [f"Capped by the certified curve: {', '.join(capped)}."] * bool(capped)
     shown += [sentence for risk in risks for sentence in _sentences(risk)]
     shown += [risk.doubt for risk in risks if risk.doubt is not None]
-    warning = risks[0].curve.warning
-    notes = [*([warning] if warning else []), *notes, *_taken(risks)]
-    return "\n".join([*shown, *notes, ESTIMATES, LEAK])
+    shown += [risks[0].curve.warning] if risks[0].curve.warning else []
+    shown += notes
+    if taken:
+        shown.append(
+            f"The values of {', '.join(taken)} were taken from the data, so these numbers may also "
+            "reveal which values occur there."
+        )
+    return "\n".join([*shown, ESTIMATES, LEAK])
 
 
-def _row(risk: AttributeRisk, fpr: float) -> tuple[str, ...]:
-    return (
-        risk.attribute.name,
-        str(len(risk.attribute.values)),
-        round_down(risk.bayes_security()),
-        percent_up(risk.success()),
-        _percent(risk.baseline_success()),
-        percent_up(risk.tpr(fpr)),
-    )
-
-
-def _membership(risk: AttributeRisk, fpr: float) -> tuple[str, ...]:
-    curve = risk.membership
-    right = (percent_up(curve.success(TWO_VALUES)), _percent(TWO_VALUES))
+def _row(
+    name: str, values: str, curve: Estimate, right: float, blind: float, fpr: float
+) -> tuple[str, ...]:
     security = round_down(curve.bayes_security())
-    return ("membership", "", security, *right, percent_up(curve.tpr(fpr)))
+    return name, values, security, percent_up(right), _percent(blind), percent_up(curve.tpr(fpr))
 
 
 def _among(risks: Sequence[AttributeRisk]) -> str:
@@ -60,31 +66,13 @@ def _among(risks: Sequence[AttributeRisk]) -> str:
     )
 
 
-def _certified(risk: AttributeRisk) -> str:
-    if risk.certified is None:
+def _certified(curve: TradeOff | None) -> str:
+    if curve is None:
         return "Membership, certified: no bound is proved for these batches."
-    if risk.certified.bayes_security() <= 0:
+    if curve.bayes_security() <= 0:
         return "Membership, certified: nothing; the monitor's warnings say why."
-    least = round_down(risk.certified.bayes_security())
+    least = round_down(curve.bayes_security())
     return f"Membership, certified (one record replaced): Bayes security at least {least}."
-
-
-def _capped(risks: Sequence[AttributeRisk], fpr: float) -> list[str]:
-    """Names the rows whose estimate exceeded the certified curve, which is shown instead."""
-    rows = {risk.attribute.name: risk.curve for risk in risks} | {"membership": risks[0].membership}
-    names = [name for name, curve in rows.items() if estimates.is_capped(curve, fpr)]
-    return [f"Capped by the certified curve: {', '.join(names)}."] if names else []
-
-
-def _taken(risks: Sequence[AttributeRisk]) -> list[str]:
-    """The note on numbers that depend on the values that somebody has."""
-    names = [risk.attribute.name for risk in risks if risk.attribute.from_data]
-    if not names:
-        return []
-    return [
-        f"The values of {', '.join(names)} were taken from the data, so these numbers may also "
-        "reveal which values occur there."
-    ]
 
 
 def _sentences(risk: AttributeRisk) -> list[str]:

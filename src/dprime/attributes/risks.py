@@ -179,11 +179,6 @@ class AttributeRisk:
         """
         return self.curve.tpr(fpr)
 
-    def paper_tpr(self, fpr: float = 0.1) -> float:
-        """The same rate as Cherubin et al. read it off β* alone: at most 1 + FPR − β*."""
-        rate = validate.probability("fpr", fpr)
-        return min(1.0, 1.0 + rate - self.bayes_security())
-
     def precision(self, min_tpr: float = 0.01) -> float:
         """The share of right answers among those that name the sensitive value."""
         prior, place = self.attribute.prior, self.attribute.sensitive_value

@@ -11,7 +11,7 @@ since ⟨g0, g1⟩ = (n0² + n1² − d²)/2. The second form grows with d at gi
 d bounds the term, and it loses no digits where d is small. No pair exceeds what clipping allows,
 R = 2 and 4 sinh(1/z²): n ≤ 1 and ⟨g0, g1⟩ ≥ −n0 n1 ≥ −1, so the term is at most
 2 e^(1/z²) − 2 e^(−1/z²). That is the term of membership with one record replaced: attribute
-inference is never said to be easier.
+inference is never estimated to be easier.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ LANDMARKS = 12
 """Values that all others are compared with, to see which records need not be looked at.
 
 Adult, 74 or 150 values of 256 records, thread time: 4 to 7 and 9 to 17 ms with them along private
-trainings of 50 to 1,500 steps, 41 to 95 and 210 to 250 ms without. 2 and then 12 of them, or closer
-bounds of the terms, save at most a third of that more.
+trainings of 50 to 1,500 steps, 41 to 95 and 210 to 250 ms without.
 """
 
 FEW = 5  # records with the largest bounds, of which all pairs of values are compared first
@@ -62,9 +61,8 @@ class WorstPair:
         ahead = other if other.term > self.term else self
         return replace(ahead, difference=max(self.difference, other.difference))
 
-    def anonymous(self) -> WorstPair:
-        """The pair without the place of its record."""
-        return WorstPair(self.difference, self.term)
+
+NOTHING = WorstPair()
 
 
 def membership(noise_multiplier: float) -> WorstPair:
@@ -82,54 +80,57 @@ def membership_term(noise_multiplier: float) -> float:
 
 
 def full(
-    gradients: CompletionGradients, noise_multiplier: float, known: WorstPair | None = None
+    gradients: CompletionGradients, noise_multiplier: float, known: WorstPair = NOTHING
 ) -> WorstPair:
     """The largest over all pairs of values of all records; `known` is what other records reach."""
-    return _search(gradients, noise_multiplier, known or WorstPair(), _of_pairs, _from_any_value)
+    return _search(gradients, noise_multiplier, known, _of_pairs, _from_any_value)
 
 
 def approximate(
-    gradients: CompletionGradients, noise_multiplier: float, known: WorstPair | None = None
+    gradients: CompletionGradients, noise_multiplier: float, known: WorstPair = NOTHING
 ) -> WorstPair:
     """Bounds from the distances to the mean of a record's gradients, never below `full`.
 
     R ≤ 2 max ‖g_s − mean‖ (Cherubin et al. 2024, section 5.4), and for the term, with D that bound,
     (max a − min a)² + 2 (max a)² (1 − e^(−D²/2z²)).
     """
-    return _search(gradients, noise_multiplier, known or WorstPair(), _of_means, _from_the_mean)
+    return _search(gradients, noise_multiplier, known, _of_means, _from_the_mean)
 
-
-Look = Callable[[CompletionGradients, Tensor, float], WorstPair]
-"""The worst pair of some records, from all their products in float64."""
 
 Reach = Callable[[Tensor], Tensor]
 """A bound on the distance D from those to the landmarks [record, landmark, completion]."""
 
 
 def _search(
-    gradients: CompletionGradients, z: float, found: WorstPair, look: Look, reach: Reach
+    gradients: CompletionGradients,
+    z: float,
+    found: WorstPair,
+    look: Callable[[CompletionGradients, Tensor, float], WorstPair],
+    reach: Reach,
 ) -> WorstPair:
-    """Look at all records but those that, by bounds that are certain, cannot exceed others."""
+    """Look at all records but those that, by bounds that are certain, cannot exceed others.
+
+    To `look` gives the worst pair of some records, from all their products in float64.
+    """
     records, completions = gradients.norms.shape
     rows = torch.arange(records, device=gradients.norms.device)
     if completions > LANDMARKS and records > 2 * FEW:
-        bounds = _upper_bounds(gradients, z, reach)
-        first = _foremost(bounds, found)
+        difference, term = _upper_bounds(gradients, z, reach)
+        first = torch.cat([difference.topk(FEW).indices, term.topk(FEW).indices]).unique()
         found = found.merged(look(gradients, first, z))
-        left = _above(bounds, found)
-        rows = left[~torch.isin(left, first)]
-    for part in rows.split(max(1, AT_ONCE // completions**2)):
+        rows = ((difference > found.difference) | (term > found.term)).nonzero()[:, 0]
+        rows = rows[~torch.isin(rows, first)]
+    for part in rows.split(max(1, AT_ONCE // completions**2)) if len(rows) else ():
         found = found.merged(look(gradients, part, z))
     return found
 
 
 def _of_pairs(gradients: CompletionGradients, rows: Tensor, z: float) -> WorstPair:
     """The worst pair over all values of some records."""
-    if not len(rows):
-        return WorstPair()
     squares, squared = gradients.exactly(rows)
     a = _growth(squares, z)
-    terms = _terms(a[:, :, None], a[:, None, :], squared, z)
+    one, other = a[:, :, None], a[:, None, :]
+    terms = (one - other) ** 2 - 2 * one * other * torch.expm1(-squared / (2 * z**2))
     best = int(terms.argmax())
     count = squared.shape[1]
     row, pair = divmod(best, count * count)
@@ -146,8 +147,6 @@ def _of_means(gradients: CompletionGradients, rows: Tensor, z: float) -> WorstPa
 
     ‖g_a − mean‖² is the mean of d(a, b)² over b, less half of the mean of d(b, c)² over all pairs.
     """
-    if not len(rows):
-        return WorstPair()
     squares, squared = gradients.exactly(rows)
     around = squared.mean(dim=2).amax(dim=1) - squared.mean(dim=(1, 2)) / 2
     distance = (2 * (around * (1 + ROUNDING)).sqrt()).clamp(max=MAX_CLIPPED_DISTANCE)
@@ -177,7 +176,9 @@ def _from_the_mean(distances: Tensor) -> Tensor:
 def _upper_bounds(gradients: CompletionGradients, z: float, reach: Reach) -> tuple[Tensor, Tensor]:
     """Bounds on difference and term over all pairs of a record's values [record]."""
     squares = gradients.norms.to(ROUGH) ** 2
-    places = _in_the_middle(squares.shape[1], LANDMARKS).to(squares.device)
+    # in the middle of equal parts: neighbours in the list of values are often neighbours at all
+    middles = (torch.arange(LANDMARKS, device=squares.device) + 0.5) * squares.shape[1] / LANDMARKS
+    places = middles.long()
     both = squares[:, places, None] + squares[:, None, :]
     products = gradients.products(places, dtype=ROUGH)
     distances = both.mul_(1 + SLACK).sub_(products, alpha=2).clamp_(min=0).sqrt_()
@@ -188,29 +189,7 @@ def _upper_bounds(gradients: CompletionGradients, z: float, reach: Reach) -> tup
     return difference, term.clamp(max=membership_term(z))
 
 
-def _in_the_middle(values: int, parts: int) -> Tensor:
-    """The places in the middle of equal parts: neighbours in a list are often neighbours at all."""
-    return ((torch.arange(parts) + 0.5) * values / parts).long()
-
-
-def _foremost(bounds: tuple[Tensor, Tensor], found: WorstPair) -> Tensor:
-    """The places of the records with the largest bounds, where these exceed what was found."""
-    first: Tensor = torch.cat([bound.topk(FEW).indices for bound in bounds]).unique()
-    return first[torch.isin(first, _above(bounds, found))]
-
-
-def _above(bounds: tuple[Tensor, Tensor], found: WorstPair) -> Tensor:
-    """The places of records that may exceed what was found."""
-    difference, term = bounds
-    return ((difference > found.difference) | (term > found.term)).nonzero()[:, 0]
-
-
 # The term -----------------------------------------------------------------------------------------
-
-
-def _terms(a: Tensor, b: Tensor, squared: Tensor, z: float) -> Tensor:
-    """(a − b)² + 2 a b (1 − e^(−d²/2z²))."""
-    return (a - b) ** 2 - 2 * a * b * torch.expm1(-squared / (2 * z**2))
 
 
 def _term_bound(a: Tensor, distance: Tensor, z: float) -> Tensor:

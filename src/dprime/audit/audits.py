@@ -42,10 +42,9 @@ from dprime.option import check_names
 from dprime.plain import to_json
 from dprime.runs import run_file
 from dprime.runs.backends.base import Backend
-from dprime.runs.errors import describe
 from dprime.runs.run import Run
-from dprime.runs.runner import execute
-from dprime.runs.states import State, worker_lines
+from dprime.runs.runner import check_code, check_version, execute
+from dprime.runs.states import State, describe, worker_lines
 from dprime.train import SGD, Adam, Compute, TrainingConfig
 from dprime.train.checks import network_of
 from dprime.train.data import check_record
@@ -111,7 +110,7 @@ def resume(
     """
     with Run.open_to_go_on(path) as run:
         if not run.config.get("contents"):  # with objects it is refused, whatever they look like
-            run.check_code(allowed=allow_code)
+            check_code(run, allowed=allow_code)
         config = AuditConfig.of(run)
         if config.in_python:
             remedy = (
@@ -285,7 +284,7 @@ def play(
     """Play what is left of a run, and conclude; where nothing is left, nothing is crafted."""
     if run.pending():
         with run.working():
-            run.check_version()
+            check_version(run)
             attack = _crafted(attacker, target)
             run.note("about", attack.about)
             game = Game(target.trainer, attack, config.trials, config.block, target.seed)

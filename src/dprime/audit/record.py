@@ -30,7 +30,7 @@ from dprime.mechanisms import DPSGD
 from dprime.metrics import Reading
 from dprime.plain import NOT_KEPT, to_json
 from dprime.registry import METRICS
-from dprime.runs.arrays import Arrays
+from dprime.runs.contents import Arrays
 from dprime.runs.run import Run
 from dprime.runs.states import Event, State
 from dprime.shapes import Polygon

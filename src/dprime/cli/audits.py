@@ -106,7 +106,7 @@ def _finish_batch(
     command.starting(f"Starting {', '.join(configs)}", given)
     from dprime.audit.audits import Played, play_batch  # noqa: PLC0415  it needs PyTorch
     from dprime.data.devices import device_title  # noqa: PLC0415
-    from dprime.runs.config import versions  # noqa: PLC0415
+    from dprime.runs.contents import versions  # noqa: PLC0415
 
     where = command.backend_of(given, next(iter(configs.values())).device)
     start, played = time.perf_counter(), list[Played]()

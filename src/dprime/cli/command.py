@@ -156,11 +156,12 @@ def interruptible(then: Callable[[], str]) -> Iterator[None]:
 def how_to_resume(path: Path) -> str:
     """How an interrupted run goes on."""
     from dprime.runs.run import Run  # noqa: PLC0415  it needs NumPy
+    from dprime.runs.runner import code_of  # noqa: PLC0415
 
     if not path.exists():
         return ". Nothing was kept."
     with Run.open(path, verify=False) as run:
-        allowed = " --allow-code" if run.code else ""
+        allowed = " --allow-code" if code_of(run) else ""
     return f". Go on with: dprime resume {path}{allowed}"
 
 

@@ -21,6 +21,7 @@ from dprime.cli.command import takes
 from dprime.cli.tables import plain_table
 from dprime.runs.folder import Summary, list_runs
 from dprime.runs.run import Run
+from dprime.runs.runner import check_code
 from dprime.runs.states import worker_lines
 from dprime.text import printable
 
@@ -45,7 +46,7 @@ def resume(
         kind, request, state = opened.kind, opened.request, opened.state()
         allowed = "allow_code" in given
         if kind != "audit":  # it refuses objects first, whose descriptions may look like code
-            opened.check_code(allowed=allowed)
+            check_code(opened, allowed=allowed)
     done = f"{state.done} of {state.blocks} blocks are done"
     todo = "nothing is left to play" if state.complete else "going on"
     command.starting(f"{run}: {done}, {todo}", given)

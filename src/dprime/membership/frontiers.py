@@ -26,10 +26,10 @@ from dprime.membership.confidence import Interval, over_repetitions
 from dprime.membership.planner import PoolPlan, PoolPoint
 from dprime.membership.pool import check_distinct, draw
 from dprime.plain import to_json
-from dprime.runs.arrays import Arrays
 from dprime.runs.backends.base import Backend
+from dprime.runs.contents import Arrays
 from dprime.runs.run import Run
-from dprime.runs.runner import counting, execute
+from dprime.runs.runner import check_complete, counting, execute
 from dprime.seeds import check_seed, derived_seed, fresh_seed
 from dprime.text import round_up, told
 from dprime.train import SGD, Compute, TrainingConfig, TrainingData
@@ -98,14 +98,11 @@ class FrontierRecord(PoolPlan):
         super().__post_init__()
         best = max(self.points, key=lambda each: each.final.value)
         joint = {each: each.among(len(self.points)) for each in self.points}
-        top = joint[best]
-        tied = tuple(
-            each.probability
-            for each, own in joint.items()
-            if each is not best and own.low <= top.high and top.low <= own.high
-        )
+        overlap = (each for each, own in joint.items() if own.low <= joint[best].high)
+        tied = [each.probability for each in overlap if joint[best].low <= joint[each].high]
+        tied.remove(best.probability)
         object.__setattr__(self, "best", best.probability)
-        object.__setattr__(self, "tied", tied)
+        object.__setattr__(self, "tied", tuple(tied))
         object.__setattr__(self, "sentence", " ".join(self._sentences(best, joint)))
 
     def _sentences(
@@ -119,9 +116,9 @@ class FrontierRecord(PoolPlan):
             f"At a precision of at most {self.target:g} on {self.data}, the best mean final "
             f"accuracy is {shown[best]}, at {_setting(best)}."
         )
-        *others, last = [f"{probability:g}" for probability in self.tied] or [""]
         if self.tied:
-            listed = f"{', '.join(others)} and {last}" if others else last
+            *others, last = [f"{probability:g}" for probability in self.tied]
+            listed = " and ".join(filter(None, [", ".join(others), last]))
             yield (
                 f"It cannot be told from π = {listed}: the intervals, corrected for their number, "
                 "overlap."
@@ -200,7 +197,7 @@ def frontier(
         before = run.state().total_trials
         with bar("training", count * len(jobs), progress, before=before) as advance:
             execute(run, work, backend=backend, attempts=1, on_block=counting(run, advance))
-        run.check_complete("points of the frontier")
+        check_complete(run, "points of the frontier")
         planned = {each.name: getattr(plan, each.name) for each in fields(PoolPlan) if each.init}
         planned["points"] = work.measured(run.arrays())
         planned |= {"data": data.train.name, "repetitions": count, "learning_rates": rates}

@@ -5,7 +5,7 @@
 Notation: π is the probability with which each of the N records of the pool is drawn, B the batch
 size, ρ the target. An attacker who finds at least the share t (`min_tpr`) of the members is right
 in at most the share ρ of its "member" answers. The noise is read off the certified curve; theorem
-3.3 of Thudi et al. 2024 ("Less can be more", T), which is valid too but looser, stands beside.
+3.3 of Thudi et al. 2024 ("Less can be more", T), valid but looser, is given for comparison.
 """
 
 from __future__ import annotations

@@ -143,10 +143,8 @@ def draw(pool: int | Dataset, probability: ArrayLike, *, seed: int | None = None
     """
     if isinstance(pool, Dataset):
         check_distinct(pool.hashes())
-    count = len(pool) if isinstance(pool, Dataset) else validate.whole("pool", pool)
-    if count < 2:
-        name, remedy = "the number of records in the pool", "give a pool of many records"
-        raise validate.invalid_value(name, count, "at least 2", remedy)
+    given = len(pool) if isinstance(pool, Dataset) else pool
+    count = validate.whole("the number of records in the pool", given, least=2)
     chances = _probabilities(probability, count)
     members = coins(fresh_seed() if seed is None else check_seed(seed), count, chances)
     return Draw(arrays.read_only(members), chances)

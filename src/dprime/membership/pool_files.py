@@ -115,7 +115,7 @@ def sample(
     seed_path = paths.get("seed_file")
     kept = _read_seed(seed_path) if seed_path and seed_path.exists() else None
     seed = fresh_seed() if kept is None else kept
-    drawn = draw(len(records), chances, seed=seed)
+    drawn = draw(records.count, chances, seed=seed)
     facts = _facts(drawn, probability_column, batch_size)
     contents: dict[str, atomic.Content] = {PUBLIC: json.dumps(to_json(facts), indent=2) + "\n"}
     if seed_path and kept is None:

@@ -7,7 +7,6 @@ import io
 import itertools
 import sys
 from abc import ABC, abstractmethod
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,9 +35,6 @@ class PoolFile(ABC):
     columns: tuple[str, ...]
     count: int
 
-    def __len__(self) -> int:
-        return self.count
-
     @abstractmethod
     def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
         """The values of each record in these columns, as bytes that differ where the records do."""
@@ -52,6 +48,7 @@ class PoolFile(ABC):
         """Write a file of the same form with the records that were drawn, in their order."""
 
     def place(self, index: int) -> str:
+        """What a sentence calls a record."""
         return f"record {index}"
 
 
@@ -63,24 +60,23 @@ class TextPool(PoolFile):
     """
 
     def __init__(self, content: bytes, delimiter: str) -> None:
-        self._bytes = content
-        if b"\0" in self._bytes:
+        self._bytes, self._delimiter, self.count = content, delimiter, 0
+        if b"\0" in content:
             requirement = "text in UTF-8 or another encoding with one byte for a comma"
             raise validate.invalid_input("pool", "something else", requirement, "save it as UTF-8")
-        self._delimiter = delimiter
-        rows = self._parsed()
-        header, _, self._header_end, _ = next(rows, ([], 0, 0, 1))
+        header, _, self._header_end, _ = next(self._parsed(), ([], 0, 0, 1))
         self.columns = tuple(header)
-        _check_header(self.columns)
-        spans = array("q")
-        for fields, start, stop, line in rows:
+        numbered = header == [str(place) for place in range(len(header))]
+        if not header or (not numbered and any(map(_is_number, header))):
+            remedy = "add a line with the columns' names, for the first line is always kept"
+            shown = "with numbers for names" if header else "missing"
+            raise validate.invalid_input("the first line", shown, "the header", remedy)
+        for fields, *_, line in self._records():
             if len(fields) != len(header):
                 name = f"the number of fields in line {line}"
                 raise validate.invalid_value(name, len(fields), f"{len(header)}", "mend the line")
-            spans.extend((start, stop, line))
-            _check_count(len(spans) // 3)
-        self._spans = np.array(spans, dtype=np.int64).reshape(-1, 3)
-        self.count = len(self._spans)
+            self.count += 1
+            _check_count(self.count)
 
     def _parsed(self) -> Iterator[tuple[list[str], int, int, int]]:
         """The fields of each row, the bytes from where to where it goes, and its first line."""
@@ -95,54 +91,47 @@ class TextPool(PoolFile):
                 yield line.decode("utf-8", "surrogateescape")
 
         reader = csv.reader(texts(), delimiter=self._delimiter, strict=True)
-        while (fields := self._next(reader)) is not None:
+        while (fields := _next_row(reader)) is not None:
             if fields:
                 yield fields, start, stream.tell(), first + 1
             start, first = stream.tell(), reader.line_num
 
-    @staticmethod
-    def _next(reader: Any) -> list[str] | None:
-        """The next row, of any length; the limit is the whole process's, so it is put back."""
-        limit = csv.field_size_limit(sys.maxsize)
-        try:
-            return next(reader, None)
-        except csv.Error as error:
-            raise ValueError(f"line {reader.line_num}: {error}") from None
-        finally:
-            csv.field_size_limit(limit)
-
-    def _records(self) -> Iterator[list[str]]:
-        return (fields for fields, *_ in itertools.islice(self._parsed(), 1, None))
+    def _records(self) -> Iterator[tuple[list[str], int, int, int]]:
+        return itertools.islice(self._parsed(), 1, None)
 
     def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
         places = [i for i, name in enumerate(self.columns) if name in compared]
-        for fields in self._records():
+        for fields, *_ in self._records():
             yield "\0".join([fields[i] for i in places]).encode("utf-8", "surrogateescape")
 
     def numbers(self, column: str) -> Floats:
         place = self.columns.index(column)
         values = [
-            validate.parse(f"{column} in {self.place(index)}", fields[place])
-            for index, fields in enumerate(self._records())
+            validate.parse(f"{column} in line {line}", fields[place])
+            for fields, *_, line in self._records()
         ]
         return np.array(values, dtype=np.float64)
 
     def write(self, members: Bools, stream: BinaryIO) -> None:
         stream.write(self._bytes[: self._header_end])
-        for start, stop, _ in self._spans[members].tolist():
-            stream.write(self._bytes[start:stop])
+        for member, (_, start, stop, _) in zip(members.tolist(), self._records(), strict=True):
+            if member:
+                stream.write(self._bytes[start:stop])
 
     def place(self, index: int) -> str:
-        return f"line {self._spans[index, 2]}"
+        *_, line = next(itertools.islice(self._records(), index, None))
+        return f"line {line}"
 
 
-def _check_header(columns: tuple[str, ...]) -> None:
-    """Refuse a first line of data: its record would be drawn for certain."""
-    numbered = list(columns) == [str(place) for place in range(len(columns))]
-    if not columns or (not numbered and any(map(_is_number, columns))):
-        remedy = "add a line with the columns' names, for the first line is always kept"
-        shown = "with numbers for names" if columns else "missing"
-        raise validate.invalid_input("the first line", shown, "the header", remedy)
+def _next_row(reader: Any) -> list[str] | None:
+    """The next row, of any length; the limit is the whole process's, so it is put back."""
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        return next(reader, None)
+    except csv.Error as error:
+        raise ValueError(f"line {reader.line_num}: {error}") from None
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _is_number(word: str) -> bool:

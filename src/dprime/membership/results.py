@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,9 +64,9 @@ def mean_tpr(
     rocs: Sequence[Roc], fpr: Sequence[float], *, confidence: float = 0.95
 ) -> dict[float, Interval]:
     """The mean TPR over target models at each of the false-positive rates."""
-    values = ((rate, [one.tpr_at(rate) for one in rocs]) for rate in fpr)
-    mean = partial(over_repetitions, confidence=confidence)
-    return {rate: mean(each).within() for rate, each in values}
+    values = {rate: [one.tpr_at(rate) for one in rocs] for rate in fpr}
+    means = {rate: over_repetitions(each, confidence=confidence) for rate, each in values.items()}
+    return {rate: mean.within() for rate, mean in means.items()}
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from dprime.membership.pool import check_outside
 from dprime.membership.signals import NAMES, Bools, Floats, Signals, signals_of
 from dprime.runs.backends.base import Backend
 from dprime.runs.run import Run
-from dprime.runs.runner import counting, execute
+from dprime.runs.runner import check_complete, counting, execute
 from dprime.train import Compute, TrainingData
 from dprime.train.compute import HERE
 from dprime.train.models import network_named
@@ -218,8 +218,7 @@ class Models:
         return {"members": members, **_trained(cohort.trainer, part, self.population, seed)}
 
     def with_compute(self, change: Change) -> Models:
-        trainers = (each.trainer.with_compute(change) for each in self.cohorts)
-        own = zip(self.cohorts, trainers, strict=True)
+        own = ((each, each.trainer.with_compute(change)) for each in self.cohorts)
         cohorts = (dataclasses.replace(each, trainer=trainer) for each, trainer in own)
         return dataclasses.replace(self, cohorts=tuple(cohorts))
 
@@ -249,7 +248,7 @@ def train_models(
     sizes = [cohort.models for cohort in work.cohorts]
     with bar(title, sum(sizes), progress, before=run.state().total_trials) as advance:
         execute(run, work, backend=backend, on_block=counting(run, advance))
-    run.check_complete("models")
+    check_complete(run, "models")
     arrays = run.arrays()
     signals = (Signals(*(arrays[f"{about}_{name}"] for name in NAMES)) for about in PARTS)
     everything, ends = ModelOutputs(arrays["members"], *signals), np.cumsum(sizes).tolist()

@@ -4,11 +4,10 @@ config ──► Run (one file) ──► execute(run, work, backend) ──► 
 """
 
 from dprime.runs.backends import Local, Processes, backend_named
-from dprime.runs.contents import RunContents
 from dprime.runs.folder import Summary, list_runs
 from dprime.runs.run import Run
 from dprime.runs.runner import BlocksFailedError, execute
 from dprime.runs.states import Event, State, Worker
 
-__all__ = ["BlocksFailedError", "Event", "Local", "Processes", "Run", "RunContents", "State"]
+__all__ = ["BlocksFailedError", "Event", "Local", "Processes", "Run", "State"]
 __all__ += ["Summary", "Worker", "backend_named", "execute", "list_runs"]

@@ -1,29 +1,25 @@
-"""What a run's file holds: what the run is, its blocks and their arrays, and its result."""
+"""What a run's file may hold: JSON values, and for each block arrays with the trial first."""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
+import io
 import json
-import sqlite3
-from abc import ABC, abstractmethod
+import math
+import platform
 from collections.abc import Mapping
-from datetime import datetime, timedelta
-from pathlib import Path
+from contextlib import suppress
+from importlib import metadata
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import dprime
 from dprime import validate
-from dprime.runs import run_file
-from dprime.runs.arrays import ArraysError, layout_of, unpack
-from dprime.runs.config import differences, json_text
-from dprime.runs.run_file import explain_errors
-from dprime.runs.states import Event, State, Worker
+from dprime.npz import archived
 
-NAMES_CODE = ("model", "trainer")
-"""What of a configuration may name a function of the user's own."""
+Values = Mapping[str, Any]
+Arrays = Mapping[str, NDArray[Any]]
 
 KINDS = {
     "audit": "audit",
@@ -33,206 +29,115 @@ KINDS = {
 }
 """What runs do, by their kind."""
 
-Values = Mapping[str, Any]
+SOLVED = 1e-9  # closer numbers, relatively, are the same: a machine solved for them
+LONGEST_SHOWN = 40  # characters of a setting that a sentence shows
+LARGEST_BLOCK = 900_000_000  # bytes; SQLite takes values of up to 1,000,000,000
 
 
-class RunContents(ABC):
-    """What a run keeps, which any number of processes may read while one works on it."""
+class ArraysError(validate.InputError):
+    """What a block returned cannot be stored."""
 
-    path: Path
-    _db: sqlite3.Connection
 
-    @abstractmethod
-    def state(self) -> State:
-        """How far it is."""
+def versions() -> dict[str, str]:
+    """The versions of dprime, Python and the libraries that a result may depend on."""
+    found = {"dprime": dprime.__version__, "python": platform.python_version()}
+    for library in ("numpy", "scipy", "torch"):
+        with suppress(metadata.PackageNotFoundError):
+            found[library] = metadata.version(library)
+    return found
 
-    def _counted(self) -> State:
-        last = "SELECT error FROM blocks WHERE state = 'failed' ORDER BY changed DESC, number DESC"
-        counts = ", ".join(f"sum(state = '{word}')" for word in ("done", "failed", "pending"))
-        query = f"SELECT count(*), {counts}, sum(trials), ({last} LIMIT 1) FROM blocks"
-        row = self._rows(query)[0]
-        if not all(isinstance(number, int) for number in row[:-1]):
-            raise run_file.damaged(self.path, "in its blocks")
-        return State(*row)
 
-    @property
-    def kind(self) -> str:
-        """What the run is: "audit", "inference", "frontier" or "models"."""
-        if (kind := self._text("kind")) in KINDS:
-            return kind
-        raise run_file.damaged(self.path, "in its kind")
+def json_text(name: str, value: Values) -> str:
+    """The JSON text of plain values; others are refused."""
+    try:
+        return json.dumps(dict(value), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        remedy = "use finite numbers, texts, lists and mappings, and None for what has no value"
+        found = f"not ({error})"
+        raise validate.invalid_input(name, found, "made of JSON values", remedy) from None
 
-    @property
-    def config(self) -> dict[str, Any]:
-        return self._json(self._text("config"))
 
-    @property
-    def request(self) -> dict[str, Any] | None:
-        """Names and numbers from which the work can be made again; None if it was objects."""
-        return self._noted_json("request")
+def differences(before: Values, now: Values) -> tuple[str, str] | None:
+    """What differs between two configurations, as they were and as they are; None if nothing does.
 
-    @property
-    def code(self) -> list[str]:
-        """The Python code that resuming the run imports and calls, as "module:function"."""
-        given = [
-            each.get(name) for each in (self.config, self.request or {}) for name in NAMES_CODE
-        ]
-        named = [each for each in given if isinstance(each, str) and ":" in each]
-        return list(dict.fromkeys(named))
+    >>> differences({"trials": 5, "seed": 1, "a": {"b": 0}}, {"trials": 6, "seed": 2, "a": {}})
+    ('trials 5, another seed and a b 0', 'trials 6, another seed and no a b')
+    """
+    old, new = _flat(before), _flat(now)
+    apart = [name for name in {**new, **old} if not _same(old.get(name), new.get(name))][:3]
+    return (_listed(old, apart), _listed(new, apart)) if apart else None
 
-    @property
-    def result(self) -> dict[str, Any] | None:
-        return self._noted_json("result")
 
-    @property
-    def versions(self) -> dict[str, str]:
-        return self._json(self._text("versions"))
+def check_same(name: str, before: Values, now: Values) -> None:
+    """Refuse another configuration than that of a run, and say what differs."""
+    if apart := differences(before, now):
+        found, wanted = f"of {apart[0]}", f"of the same settings ({apart[1]})"
+        remedy = "give another path, or the settings that it was made with"
+        raise validate.invalid_input(name, found, wanted, remedy)
 
-    @property
-    def seed(self) -> int:
-        """The seed of the whole run, which tells the noise of every trial.
 
-        That does no harm in an audit; never use it for a model that is released.
-        """
-        if text := self._text("seed"):
-            with contextlib.suppress(ValueError):
-                return int(text)
-            raise run_file.damaged(self.path)
-        wanted = "one that keeps its seed"
-        raise validate.invalid_input("run", "one whose seed is a secret", wanted, "")
+def _flat(value: object, name: str = "") -> dict[str, Any]:
+    if isinstance(value, list):
+        value = dict(enumerate(value))
+    if not isinstance(value, Mapping):
+        return {name: value}
+    parts = (_flat(inner, f"{name} {each}".strip()) for each, inner in value.items())
+    return {key: found for part in parts for key, found in part.items()}
 
-    @property
-    def created(self) -> datetime:
-        return self._time(self._text("created"))
 
-    def noted(self, name: str) -> str | None:
-        """A text that was kept; None where there is none of this name."""
-        rows = self._rows("SELECT value FROM about WHERE name = ?", name)
-        return str(rows[0][0]) if rows else None
+def _same(one: object, other: object) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=SOLVED)
+    return one == other
 
-    def pending(self) -> list[int]:
-        """The blocks still to be run: those never tried first, then those that failed."""
-        return self._blocks("state <> 'done' ORDER BY state = 'failed', number")
 
-    def done(self) -> list[int]:
-        return self._blocks("state = 'done' ORDER BY number")
+def _listed(values: Values, names: list[str]) -> str:
+    """Settings as a sentence shows them; a seed is never shown."""
+    shown = []
+    for name in names:
+        words = f"{name} {values.get(name)}"
+        if "seed" in name or len(words) > LONGEST_SHOWN:
+            words = f"another {name}"
+        shown.append(f"no {name}" if values.get(name) is None else words)
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
-    def changed(self) -> datetime:
-        times = "SELECT changed FROM blocks UNION ALL SELECT changed FROM about"
-        return self._time(str(self._rows(f"SELECT max(changed) FROM ({times})")[0][0]))
 
-    def arrays(self, since: int = 0) -> dict[str, np.ndarray[Any, Any]]:
-        """The arrays of finished blocks in order, without `since`, those finished first."""
-        columns, parts = run_file.DIGESTED["blocks"], []
-        query = f"SELECT {columns}, digest FROM blocks WHERE finished > ? ORDER BY number"
-        with explain_errors(self.path):
-            for *values, kept in self._db.execute(query, (since,)):
-                parts.append(self._block_arrays(*values, kept=kept))
-        return {
-            name: np.concatenate([part[name] for part in parts], dtype=array.dtype)
-            for name, array in (parts[0] if parts else {}).items()
-        }
+def pack(arrays: Arrays) -> tuple[int, str, bytes]:
+    """The number of trials, the layout, and the arrays as an npz file, which holds no pickle."""
+    remedy = "return a mapping such as {'scores': array} with the trial first in every array"
+    parts = list(arrays.values()) if isinstance(arrays, Mapping) else []
+    if not parts or not all(map(_storable, parts)):
+        found = f"they are {' '.join(repr(arrays).split()):.60}"
+        raise ArraysError.of("arrays", "be NumPy arrays of trials, without objects", found, remedy)
+    lengths, size = {len(part) for part in parts}, sum(part.nbytes for part in parts)
+    if len(lengths) > 1:
+        found = f"they are of {sorted(lengths)}"
+        raise ArraysError.of("arrays", "be of one length, the block's trials", found, remedy)
+    if size > LARGEST_BLOCK:
+        found, remedy = f"they have {size:,}", "run smaller blocks"
+        raise ArraysError.of("arrays", f"have at most {LARGEST_BLOCK:,} bytes", found, remedy)
+    np.savez(buffer := io.BytesIO(), **dict[str, Any](arrays))
+    return lengths.pop(), layout_of(arrays), buffer.getvalue()
 
-    def _block_arrays(
-        self, number: int, finished: int, trials: int, layout: str, data: bytes, *, kept: str
-    ) -> dict[str, np.ndarray[Any, Any]]:
-        """The arrays of a row, if they are those that it says it has."""
-        told = run_file.digest(number, finished, trials, layout, data)
-        if told == kept and isinstance(data, bytes):
-            with contextlib.suppress(ArraysError):
-                arrays = unpack(data)
-                lengths = {array.shape[:1] for array in arrays.values()}
-                if layout_of(arrays) == layout and lengths == {(trials,)}:
-                    return arrays
-        raise run_file.damaged(self.path, f"in block {number}")
 
-    def events(self) -> list[Event]:
-        """What went wrong on the way, the latest last; a block that failed may be done by now."""
-        columns = ", ".join(field.name for field in dataclasses.fields(Event))
-        return [Event(*row) for row in self._rows(f"SELECT {columns} FROM events ORDER BY number")]
+def _storable(array: object) -> bool:
+    return isinstance(array, np.ndarray) and array.ndim > 0 and not array.dtype.hasobject
 
-    def workers(self) -> dict[str, Worker]:
-        rows = self._rows(f"SELECT {run_file.DIGESTED['workers']} FROM workers ORDER BY name")
-        return {name: Worker(*row) for name, *row in rows}
 
-    def pace(self) -> float:
-        """Trials a second, over the last minute in which blocks ended; 0 before the first."""
-        rows = self._rows("SELECT changed, trials FROM blocks WHERE state = 'done'")
-        ended = [(self._time(str(changed)), trials) for changed, trials in rows]
-        if not ended:
-            return 0.0
-        start = max(self.created, max(ended)[0] - timedelta(minutes=1))
-        trials = sum(float(trials) for moment, trials in ended if moment > start)
-        return trials / max((max(ended)[0] - start).total_seconds(), 1e-3)
+def layout_of(arrays: Arrays) -> str:
+    """Names, types and shapes of arrays for any number of trials: alike in all blocks of a run."""
+    return "; ".join(
+        f"{name} {array.dtype.str}[{', '.join(['trial', *map(str, array.shape[1:])])}]"
+        for name, array in sorted(arrays.items())
+    )
 
-    def attempts(self, block: int) -> int:
-        """How often a block ended, done or failed; a try that was killed does not count."""
-        return self._tried(block)[1]
 
-    def _tried(self, block: int) -> tuple[str, int]:
-        rows = self._rows("SELECT state, attempts FROM blocks WHERE number = ?", block)
-        if not rows:
-            limits = f"between 0 and {self.state().blocks - 1}"
-            raise validate.invalid_value("block", block, limits, "give a block of this run")
-        return rows[0][0], rows[0][1]
-
-    def check_code(self, *, allowed: bool) -> None:
-        """Refuse to run code that the file names, unless whoever resumes it allows that."""
-        if self.code and not allowed:
-            shown = f"one that imports and calls {' and '.join(map(repr, self.code))}"
-            remedy = "if you trust the file, resume it with --allow-code (allow_code=True)"
-            raise validate.invalid_input("run", shown, "allowed to run that code", remedy)
-
-    def check_version(self) -> None:
-        """Refuse to add to what another version has played: its trials may have other scores."""
-        begun = self.versions.get("dprime", dprime.__version__)
-        if self.state().done and self.pending() and begun != dprime.__version__:
-            shown = f"begun by {begun} and played in part"
-            remedy = f"begin it anew, or finish it with dprime {begun}"
-            raise validate.invalid_input("run", shown, f"of dprime {dprime.__version__}", remedy)
-
-    def check_complete(self, what: str) -> None:
-        """Refuse to conclude where blocks are missing, whose contents are `what`."""
-        state = self.state()
-        if not state.complete:
-            counts = f"{state.failed} of {state.blocks} blocks of {what}"
-            raise validate.InputError(f"{counts} could not be trained: {state.last_error}.")
-
-    def _check_same(self, kind: str, config: Values, blocks: int) -> None:
-        """Refuse another configuration than that of the run, and say what differs."""
-        before = {"kind": self.kind, **self.config}
-        apart = differences(before, {"kind": kind, **json.loads(json_text("config", config))})
-        if apart is None and self.state().blocks != blocks:
-            apart = (f"{self.state().blocks} blocks", f"{blocks} blocks")
-        if apart is not None:
-            found, wanted = f"of {apart[0]}", f"of the same settings ({apart[1]})"
-            remedy = "give another path, or the settings that it was made with"
-            raise validate.invalid_input(self.path.name, found, wanted, remedy)
-
-    def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        with explain_errors(self.path):
-            return self._db.execute(query, values).fetchall()
-
-    def _blocks(self, condition: str) -> list[int]:
-        return [number for (number,) in self._rows(f"SELECT number FROM blocks WHERE {condition}")]
-
-    def _text(self, name: str) -> str:
-        if (text := self.noted(name)) is None:
-            raise run_file.damaged(self.path)
-        return text
-
-    def _time(self, text: str) -> datetime:
-        try:
-            return datetime.fromisoformat(text)
-        except ValueError:
-            raise run_file.damaged(self.path) from None
-
-    def _noted_json(self, name: str) -> dict[str, Any] | None:
-        text = self.noted(name)
-        return None if text is None else self._json(text)
-
-    def _json(self, text: str) -> dict[str, Any]:
-        try:
-            return dict(json.loads(text))
-        except (ValueError, TypeError, RecursionError):
-            raise run_file.damaged(self.path) from None
+def unpack(trials: int, layout: str, data: object) -> dict[str, NDArray[Any]]:
+    """The arrays that `pack` made into these; none takes more memory than its bytes."""
+    with suppress(ValueError):
+        if isinstance(data, bytes):
+            found, packed = archived(data, len(data))
+            lengths = {array.shape[:1] for array in found.values()}
+            if not packed and layout_of(found) == layout and lengths == {(trials,)}:
+                return found
+    raise ArraysError("arrays must be as they were stored.")

@@ -16,7 +16,7 @@ from dprime.runs.run import Run
 
 @dataclass(frozen=True)
 class Summary:
-    """A run in a list of runs; its `adversary` is its kind where nobody attacks."""
+    """A run in a list of runs; without an attack, its `adversary` names its kind."""
 
     name: str
     kind: str
@@ -49,7 +49,7 @@ def _label(value: object) -> str:
 def list_runs(folder: str | os.PathLike[str]) -> tuple[list[Summary], dict[str, str]]:
     """The runs in a folder and in its folder runs/, not verified, and files that only look so.
 
-    They are named by their places in the folder; of what is no run the reason is told.
+    Each is named by its path in the folder; a file that is no run comes with the reason.
     """
     place = Path(folder)
     if not place.is_dir():

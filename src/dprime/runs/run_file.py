@@ -27,7 +27,7 @@ from pathlib import Path
 import dprime
 from dprime import atomic, validate
 from dprime.options import RUNS
-from dprime.runs.arrays import LARGEST_BLOCK
+from dprime.runs.contents import LARGEST_BLOCK
 
 APPLICATION = 0x64707275  # marks an SQLite file as a dprime run: "dpru"
 FORMAT = 2  # the version of the tables below
@@ -87,14 +87,13 @@ LONGEST_ROW = LARGEST_BLOCK + 10_000_000
 LOCK_PATIENCE, READ_PATIENCE = 0.5, 30.0  # seconds to wait for our lock and for SQLite's
 NO_RUN = ("something else", "a dprime run", "give a file of an audit, inference or frontier")
 DAMAGED = ("damaged", "a whole run", "restore a copy, or run it again")
-TOO_LONG = ("one with a text or a block too long to read", "a whole run", DAMAGED[-1])
-REMEDY = "wait until that ends; reading the run is possible meanwhile"
-IN_USE = ("being worked on elsewhere", "free to work on", REMEDY)
+TOO_LONG = ("one with a text or a block too long to read", *DAMAGED[1:])
+WAIT = "wait until that ends; reading the run is possible meanwhile"
 EXPLAINED = {
     sqlite3.SQLITE_NOTADB: NO_RUN,
     sqlite3.SQLITE_CORRUPT: DAMAGED,
     sqlite3.SQLITE_TOOBIG: TOO_LONG,
-    sqlite3.SQLITE_BUSY: IN_USE,
+    sqlite3.SQLITE_BUSY: ("being worked on elsewhere", "free to work on", WAIT),
 }
 """What SQLite's errors mean to the user: what the file is, what it must be, and what to do."""
 
@@ -103,10 +102,10 @@ DENIED += [sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL]
 """What the system may refuse."""
 
 
-def connected(path: Path, *, verify: bool, but: frozenset[str] = frozenset()) -> sqlite3.Connection:
+def connected(path: Path, *, verify: bool, repair: bool = False) -> sqlite3.Connection:
     """A run's file, checked; where nothing may be written beside it, it is read as it is.
 
-    Texts of the names in `but` may be damaged.
+    A damaged result is no obstacle to a `repair`.
     """
     if not path.is_file():
         shown = f"{str(path)!r}, which is {'a folder' if path.is_dir() else 'not there'}"
@@ -118,7 +117,7 @@ def connected(path: Path, *, verify: bool, but: frozenset[str] = frozenset()) ->
     db = _database(path, "rw" if writable else "ro&immutable=1" if alone else "ro")
     try:
         db.execute("PRAGMA synchronous = FULL")
-        _check(db, path, verify, but)
+        _check(db, path, verify, repair)
     except BaseException:
         db.close()
         raise
@@ -306,7 +305,7 @@ def _pragma(db: sqlite3.Connection, name: str) -> int:
     return int(db.execute(f"PRAGMA {name}").fetchone()[0])
 
 
-def _check(db: sqlite3.Connection, path: Path, whole: bool, but: frozenset[str]) -> None:
+def _check(db: sqlite3.Connection, path: Path, whole: bool, repair: bool) -> None:
     if _pragma(db, "application_id") != APPLICATION:
         raise validate.invalid_input(str(path), *NO_RUN)
     version = _pragma(db, "user_version")
@@ -321,7 +320,7 @@ def _check(db: sqlite3.Connection, path: Path, whole: bool, but: frozenset[str])
         check_pages(db, path)
     for table in DIGESTED if whole else ("about",):
         for first in damaged_rows(db, table):
-            if table != "about" or first not in but:
+            if not (repair and first == "result"):
                 named = {"about": f"its {first}", "blocks": f"block {first}"}
                 raise damaged(path, f"in {named.get(table, f'its {table}')}")
     count = db.execute("SELECT count(*) FROM blocks").fetchone()[0]

@@ -14,16 +14,19 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 
+import dprime
 from dprime import validate
-from dprime.runs.arrays import ArraysError
 from dprime.runs.backends.base import Backend, End, Local, Outcome, Task, Work
-from dprime.runs.errors import describe
+from dprime.runs.contents import ArraysError
 from dprime.runs.run import Run
-from dprime.runs.states import State
+from dprime.runs.states import State, describe
 
 HOPELESS = 3  # blocks that fail for one reason, before any succeeds, that end a run
 LOSSES = 3  # how often a block may be lost or late before it is left as failed
 HALVINGS = 6  # how often the memory of a block is halved before it is left as failed
+
+NAMES_CODE = ("model", "trainer")
+"""What of a configuration may name a function of the user's own."""
 
 
 class BlocksFailedError(validate.InputError):
@@ -54,7 +57,7 @@ def execute(
     ...     run.state().total_trials
     500
     """
-    run.check_version()
+    check_version(run)
     tried = validate.whole("attempts", attempts, example=2)
     if not run.pending():  # also where nothing can be written
         return
@@ -68,6 +71,38 @@ def execute(
                 if on_block is not None:
                     on_block(stored.task.block, run.state())
                 policy.judge(stored)
+
+
+def code_of(run: Run) -> list[str]:
+    """The Python code that resuming the run imports and calls, as "module:function"."""
+    given = [each.get(name) for each in (run.config, run.request or {}) for name in NAMES_CODE]
+    named = [each for each in given if isinstance(each, str) and ":" in each]
+    return list(dict.fromkeys(named))
+
+
+def check_code(run: Run, *, allowed: bool) -> None:
+    """Refuse to run code that the file names, unless the user allows it."""
+    if (code := code_of(run)) and not allowed:
+        shown = f"one that imports and calls {' and '.join(map(repr, code))}"
+        remedy = "if you trust the file, resume it with --allow-code (allow_code=True)"
+        raise validate.invalid_input("run", shown, "allowed to run that code", remedy)
+
+
+def check_version(run: Run) -> None:
+    """Refuse to add to what another version has played: its trials may have other scores."""
+    begun = run.versions.get("dprime", dprime.__version__)
+    if run.state().done and run.pending() and begun != dprime.__version__:
+        shown = f"begun by {begun} and played in part"
+        remedy = f"begin it anew, or finish it with dprime {begun}"
+        raise validate.invalid_input("run", shown, f"of dprime {dprime.__version__}", remedy)
+
+
+def check_complete(run: Run, what: str) -> None:
+    """Refuse to conclude while blocks of `what` are missing."""
+    state = run.state()
+    if not state.complete:
+        counts = f"{state.failed} of {state.blocks} blocks of {what}"
+        raise validate.InputError(f"{counts} could not be trained: {state.last_error}.")
 
 
 def counting(run: Run, advance: Callable[[float], None]) -> Callable[[int, State], None]:
@@ -96,7 +131,7 @@ class RetryPolicy:
         self._any_done = False
 
     def judge(self, outcome: Outcome) -> None:
-        """Put the block back where it is worth another try; stop where no block is."""
+        """Put a block back if it is worth another try; stop the run if no block is."""
         task, block, end = outcome.task, outcome.task.block, outcome.end
         if end is End.UNFIT:
             raise self._stopped(outcome.error)

@@ -1,12 +1,21 @@
-"""How far a run is, who works on it, and what went wrong on the way."""
+"""How far a run is, who works on it, and what went wrong."""
 
 from __future__ import annotations
 
+import sysconfig
+import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 FAILED = "failed"  # the outcome of a block that raised an error
+LONGEST_MESSAGE = 400  # characters of an error's message that are kept
+LIBRARIES = (
+    str(Path(__file__).parents[1]),
+    *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")),
+)
+"""Where code lies that the user did not write."""
 
 
 @dataclass(frozen=True)
@@ -78,3 +87,17 @@ def incident_summary(events: Sequence[Event]) -> str:
     whose = "its block was" if counts.total() == 1 else "their blocks were"
     happened = f" On the way {' and '.join(tries)}; {whose} given out again"
     return f"{happened}, and no trial counts twice."
+
+
+def describe(error: Exception) -> str:
+    """An error in one line: its type, its message, and the last line of the user's own code."""
+    message = " ".join(str(error).split())
+    if len(message) > LONGEST_MESSAGE:
+        message = message[: LONGEST_MESSAGE - 1] + "…"
+    what = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(LIBRARIES)] or frames
+    if not own:
+        return what
+    line = f": {own[-1].line}" if own[-1].line else ""
+    return f"{what} ({Path(own[-1].filename).name}, line {own[-1].lineno}{line})"

@@ -15,6 +15,7 @@ import numpy as np
 from dprime.membership.attacks.attack import SHADOWS, MembershipAttack
 from dprime.membership.signals import Bools, Floats, Signals
 from dprime.parameters import one_of, parameter
+from dprime.roc import wins
 
 
 @final
@@ -59,10 +60,7 @@ class AttackP(MembershipAttack):
     needs = ("target", "population")
 
     def _scores(self, target: Signals, population: Signals) -> Floats:
-        others = np.sort(population.loss)
-        smaller = np.searchsorted(others, target.loss, side="left")
-        smaller_or_equal = np.searchsorted(others, target.loss, side="right")
-        share: Floats = 1.0 - (smaller + smaller_or_equal) / (2 * len(others))
+        share: Floats = 1.0 - wins(target.loss, population.loss) / len(population.loss)
         return share
 
 

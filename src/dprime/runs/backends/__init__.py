@@ -9,17 +9,8 @@ from dprime.runs.backends.base import Backend, End, Local, Outcome, Task, Work
 from dprime.runs.backends.processes import Processes
 from dprime.runs.backends.ray import Ray
 
-__all__ = [
-    "Backend",
-    "End",
-    "Local",
-    "Outcome",
-    "Processes",
-    "Ray",
-    "Task",
-    "Work",
-    "backend_named",
-]
+__all__ = ["Backend", "End", "Local", "Outcome", "Processes", "Ray", "Task", "Work"]
+__all__ += ["backend_named"]
 
 BACKENDS: dict[str, tuple[Callable[..., Backend], tuple[str, ...]]] = {
     "local": (Local, ()),

@@ -17,9 +17,8 @@ from enum import Enum
 from typing import Any
 
 from dprime import validate
-from dprime.runs.arrays import Arrays
-from dprime.runs.errors import describe
-from dprime.runs.states import FAILED
+from dprime.runs.contents import Arrays
+from dprime.runs.states import FAILED, describe
 
 Work = Callable[[int], Arrays]
 """Plays a block, given its number, and returns its arrays, each with the trial first.

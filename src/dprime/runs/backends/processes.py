@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, wait
 
 from dprime import validate
 from dprime.runs.backends.base import Backend, End, Outcome, Outcomes, Task, Work, play_within
-from dprime.runs.errors import describe
+from dprime.runs.states import describe
 
 GRACE = 2.0  # seconds that a process has to end by itself
 PATIENCE = 0.5  # seconds to wait for a message before asking whether the processes are alive

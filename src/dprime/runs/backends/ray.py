@@ -45,7 +45,7 @@ class Ray(Backend):
         super().__init__(time_limit)
         self.device = validate.one_of("device", device, ("cpu", "cuda", "auto"))
         library()
-        if address is not None:  # so that nothing is begun where nobody is
+        if address is not None:  # fail now, before a run is begun
             self._connect()
 
     def outcomes(self, work: Work, waiting: deque[Task]) -> Outcomes:
@@ -183,7 +183,7 @@ def _head() -> str:
 
 
 def _reach(head: str, patience: float) -> None:
-    """Raise a ConnectionError where the head cannot be reached for so many seconds."""
+    """Raise a ConnectionError if the head cannot be reached within these seconds."""
     host, _, port = head.rpartition(":")
     end = time.monotonic() + patience
     while host:
