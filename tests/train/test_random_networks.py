@@ -14,10 +14,11 @@ from torch.nn.utils import parametrizations
 from dprime.data.dataset import Dataset
 from dprime.train import TrainingConfig, TrainingData, train
 from dprime.train.losses import named_loss
-from networks import NETWORKS, steep
-from trials import Sums, Wrapped
+from trials import Sums
 
-WIDTH, PLACES, CLASSES = 4, 3, 3
+CLASSES = 3
+NAMES = "ReLU Tanh GELU ELU SiLU Sigmoid Softplus LeakyReLU Identity"
+ACTIVATIONS = [getattr(nn, name) for name in NAMES.split()]
 
 
 class Case(NamedTuple):
@@ -32,81 +33,54 @@ class Case(NamedTuple):
         return any(isinstance(module, nn.Embedding) for module in self.model.modules())
 
 
-class Own(nn.Module):
-    """A module of the user's: layers and weights, and what it does with them."""
-
-    def __init__(self, forward, *layers, **weights):
+class Residual(nn.Module):
+    def __init__(self, inner):
         super().__init__()
-        self.layers, self.weights = nn.ModuleList(layers), nn.ParameterDict(weights)
-        self.function = forward
+        self.inner = inner
 
     def forward(self, x):
-        return self.function(x, *self.layers, *self.weights.values())
+        return x + self.inner(x)
 
 
-class Tied(nn.Module):
+class Reused(nn.Module):
     """One layer at two places, and a second one that shares its weight."""
 
-    def __init__(self):
+    def __init__(self, width):
         super().__init__()
-        self.first, self.second = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.first, self.second = nn.Linear(width, width), nn.Linear(width, width)
         self.second.weight = self.first.weight
 
     def forward(self, x):
         return self.second(torch.tanh(self.first(torch.tanh(self.first(x)))))
 
 
-def linear():
-    return nn.Linear(WIDTH, WIDTH)
+class Recurrent(nn.Module):
+    """The last state of an LSTM over a sequence."""
+
+    def __init__(self, inputs, width):
+        super().__init__()
+        self.cell = nn.LSTM(inputs, width, batch_first=True)
+
+    def forward(self, x):
+        return self.cell(x)[0][:, -1]
 
 
-def hooked():
-    layer = linear()
-    layer.register_forward_hook(lambda layer, inputs, output: output * 1.5)
-    return layer
+class Attention(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(width, 2, batch_first=True)
+
+    def forward(self, x):
+        return self.attention(x, x, x, need_weights=False)[0].mean(1)
 
 
-def encoder():
-    layer = nn.TransformerEncoderLayer(WIDTH, 2, 6, dropout=0.0, batch_first=True)
-    return nn.Sequential(layer, nn.Flatten())
+class Scaled(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.scale = nn.Parameter(torch.rand(width) + 0.5)
 
-
-MIDDLE = {
-    "residual": lambda: Own(lambda x, inner: x + inner(x), nn.Sequential(linear(), nn.GELU())),
-    "tied": Tied,
-    "scaled": lambda: Own(
-        lambda x, scale: scale * torch.where(x > 0, x, 0.1 * x), s=torch.rand(WIDTH) + 0.5
-    ),
-    "weight norm": lambda: parametrizations.weight_norm(linear()),
-    "orthogonal": lambda: parametrizations.orthogonal(linear()),
-    "hooked": hooked,
-    "learned activation": nn.PReLU,
-    "softmax": lambda: nn.Softmax(1),
-}
-SEQUENCES = {
-    "recurrent": lambda: Own(
-        lambda x, cell: cell(x)[0][:, -1], nn.LSTM(WIDTH, 5, batch_first=True)
-    ),
-    "attention": lambda: Own(
-        lambda x, a: a(x, x, x, need_weights=False)[0].mean(1),
-        nn.MultiheadAttention(WIDTH, 2, batch_first=True),
-    ),
-    "encoder": encoder,
-    "convolution": lambda: nn.Sequential(nn.Conv1d(PLACES, 3, 2), nn.Flatten()),
-}
-KINDS = [*NETWORKS, *MIDDLE, *SEQUENCES]
-
-
-def network(kind):
-    """The network, and the shape of its records."""
-    if kind in NETWORKS:
-        return NETWORKS[kind]()
-    if kind in MIDDLE:
-        return nn.Sequential(linear(), MIDDLE[kind](), nn.Linear(WIDTH, CLASSES)), (WIDTH,)
-    layers = nn.Unflatten(1, (PLACES, WIDTH)), SEQUENCES[kind](), nn.LazyLinear(CLASSES)
-    model = nn.Sequential(*layers)
-    model(torch.zeros(1, PLACES * WIDTH))
-    return model, (PLACES * WIDTH,)
+    def forward(self, x):
+        return self.scale * torch.where(x > 0, x, 0.1 * x)
 
 
 def margin(outputs, labels):
@@ -121,29 +95,124 @@ def weighted(outputs, labels):
     return losses
 
 
-def distance(outputs, labels):
-    return (outputs[:, 0] - labels) ** 2
-
-
 def random_case(seed):
-    """Every network in turn, with random weights, records and losses."""
-    rng, kind = np.random.default_rng(seed), KINDS[seed % len(KINDS)]
+    rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
-    model, shape = network(kind)
-    losses = ["cross-entropy", distance, margin, weighted if kind in NETWORKS else margin]
-    loss, words = losses[int(rng.integers(4))], shape[0] == "words"
-    records = rng.integers(0, 5, (6, shape[1])) if words else rng.normal(size=(6, *shape))
-    if kind in MIDDLE:
-        records *= math.exp(rng.normal())
-        model[0].bias.requires_grad_(bool(rng.random() < 0.7))
-    labels, classes = rng.integers(0, CLASSES, 6), CLASSES
-    if loss is distance:
-        labels, classes = rng.normal(size=6), None
-    form = "image" if records.ndim == 4 else "table"
-    records = records.reshape(6, -1) if form == "table" else records
-    if len(shape) == 2 and not words:
-        model = nn.Sequential(nn.Unflatten(1, shape), model)
-    return Case(model, Dataset("random", records, labels, form, classes), loss)
+    kind = str(rng.choice(["vectors", "positions", "images", "words", "sequences", "own"]))
+    loss = str(rng.choice(["cross-entropy", "cross-entropy", "squared-error", "margin"]))
+    outputs = 1 if loss == "squared-error" else CLASSES
+    model, records = globals()[f"_{kind}"](rng, outputs)
+    count = len(records)
+    labels = rng.normal(size=count) if outputs == 1 else rng.integers(0, CLASSES, count)
+    shape, classes = "image" if records.ndim == 4 else "table", None if outputs == 1 else CLASSES
+    data = Dataset("random", records.astype(np.float32), labels, shape, classes=classes)
+    own = weighted if kind in ("vectors", "images") and rng.random() < 0.3 else margin
+    return Case(model, data, own if loss == "margin" else loss)
+
+
+def _pick(rng, *options):
+    return options[int(rng.integers(len(options)))]
+
+
+def _activation(rng):
+    return _pick(rng, *ACTIVATIONS)()
+
+
+def _groups(rng, channels):
+    return _pick(rng, *(g for g in range(1, channels) if channels % g == 0))
+
+
+def _dense(rng, width, outputs, depth=3):
+    layers = []
+    for _ in range(int(rng.integers(depth))):
+        wider = int(rng.integers(2, 9))
+        layers.append(nn.Linear(width, wider, bias=bool(rng.random() < 0.8)))
+        if rng.random() < 0.3:
+            norms = (nn.LayerNorm(wider), nn.GroupNorm(_groups(rng, wider), wider))
+            layers.append(_pick(rng, *norms))
+        layers.append(_activation(rng))
+        width = wider
+    return [*layers, nn.Linear(width, outputs)]
+
+
+def _vectors(rng, outputs):
+    width = int(rng.integers(2, 8))
+    first = [nn.LayerNorm(width)] if rng.random() < 0.2 else []
+    layers = first + _dense(rng, width, outputs, 4)
+    if rng.random() < 0.3 and len(layers) > 1:  # nested
+        layers = [nn.Sequential(*layers[:-1]), layers[-1]]
+    return nn.Sequential(*layers), rng.normal(size=(6, width))
+
+
+def _positions(rng, outputs):
+    """Linear layers at every position: few positions and wide layers, or the reverse."""
+    places, width = _pick(rng, (2, 30), (3, 24), (5, 4), (7, 3))
+    wide = int(rng.integers(3, 40))
+    layers = [nn.Unflatten(1, (places, width)), nn.Linear(width, wide), _activation(rng)]
+    if rng.random() < 0.4:
+        layers.append(nn.LayerNorm(wide))
+    head = _dense(rng, places * wide, outputs, 2)
+    return nn.Sequential(*layers, nn.Flatten(), *head), rng.normal(size=(6, places * width))
+
+
+def _images(rng, outputs):
+    channels, side = int(rng.integers(1, 4)), int(rng.integers(7, 11))
+    x = torch.zeros(1, channels, side, side)
+    layers, records = [], rng.normal(size=(5, channels, side, side))
+    for _ in range(int(rng.integers(1, 3))):
+        wider, kernel = int(rng.integers(2, 7)), int(rng.integers(1, 4))
+        options = {"stride": _pick(rng, 1, 1, 2), "padding": _pick(rng, 0, 1, 2)}
+        layers.append(nn.Conv2d(channels, wider, kernel, bias=bool(rng.random() < 0.8), **options))
+        if rng.random() < 0.5:
+            layers.append(nn.GroupNorm(_groups(rng, wider), wider))
+        layers.append(_activation(rng))
+        pools = (nn.MaxPool2d(2), nn.AvgPool2d(2), nn.ZeroPad2d(1), nn.Identity())
+        if min(nn.Sequential(*layers)(x).shape[2:]) >= 4:
+            layers.append(_pick(rng, *pools))
+        channels = wider
+        if min(nn.Sequential(*layers)(x).shape[2:]) < 4:
+            break
+    if rng.random() < 0.3:
+        layers.append(nn.AdaptiveAvgPool2d(2))
+    layers.append(nn.Flatten())
+    width = nn.Sequential(*layers)(x).shape[1]
+    return nn.Sequential(*layers, *_dense(rng, width, outputs, 2)), records
+
+
+def _words(rng, outputs):
+    places, rows, width = int(rng.integers(2, 7)), int(rng.integers(3, 9)), int(rng.integers(2, 6))
+    table = nn.Embedding(rows, width, padding_idx=_pick(rng, None, 0))
+    middle = [nn.Linear(width, width), _activation(rng)] if rng.random() < 0.5 else []
+    head = _dense(rng, places * width, outputs, 2)
+    model = nn.Sequential(table, *middle, nn.Flatten(), *head)
+    return model, rng.integers(0, rows, (6, places))
+
+
+def _sequences(rng, outputs):
+    places, width = int(rng.integers(2, 5)), 4
+    layers = Recurrent(width, 5), Attention(width)
+    encoder = nn.TransformerEncoderLayer(width, 2, 6, dropout=0.0, batch_first=True)
+    encoder = nn.Sequential(encoder, nn.Flatten())
+    inner = _pick(rng, *layers, encoder, nn.Sequential(nn.Conv1d(places, 3, 2), nn.Flatten()))
+    reached = inner(torch.zeros(1, places, width)).shape[1]
+    model = nn.Sequential(nn.Unflatten(1, (places, width)), inner, nn.Linear(reached, outputs))
+    return model, rng.normal(size=(5, places * width))
+
+
+def _own(rng, outputs):
+    """Modules of the user's, tied and reused layers, weights that are computed, and hooks."""
+    width = int(rng.integers(3, 7))
+    hooked = nn.Linear(width, width)
+    hooked.register_forward_hook(lambda layer, inputs, output: output * 1.5)
+    once = nn.Linear(width, width)
+    own = [Residual(nn.Sequential(nn.Linear(width, width), _activation(rng))), Reused(width)]
+    own += [Scaled(width), parametrizations.weight_norm(nn.Linear(width, width))]
+    own += [parametrizations.orthogonal(nn.Linear(width, width)), hooked, nn.PReLU()]
+    middle = _pick(rng, *own, nn.Sequential(once, nn.Tanh(), once), nn.Softmax(1))
+    model = nn.Sequential(nn.Linear(width, width), middle, nn.Linear(width, outputs))
+    if rng.random() < 0.3:
+        model[0].bias.requires_grad_(False)
+    return model, rng.normal(size=(6, width)) * math.exp(rng.normal())
 
 
 def record_gradients(case, parameters):
@@ -175,7 +244,7 @@ NESTED = "ignore:enable_nested_tensor"
 
 
 @pytest.mark.filterwarnings(SLOWLY, NESTED)
-@pytest.mark.parametrize("seed", range(len(KINDS)))
+@pytest.mark.parametrize("seed", range(30))
 def test_clipped_sums_are_those_of_autograd(seed):
     case = random_case(seed)
     clip_norm = float(np.random.default_rng(seed).choice([1e-3, 0.3, 1.0, 100.0]))
@@ -187,21 +256,11 @@ def test_clipped_sums_are_those_of_autograd(seed):
     scale = float(expected.norm(dim=1).max())
     assert float((sums.double() - expected).norm(dim=1).max()) <= 3e-4 * scale
     assert float(sums[:-1].double().norm(dim=1).max()) <= clip_norm
-    x, weights = torch.tensor(case.data.records), done.network.given_weights()
-    with torch.no_grad():
-        outputs = case.model(x.long() if case.words else x)
-    for own in (x[None], torch.stack([x, x])):
-        found = done.network.outputs(weights.expand(2, -1), own)
-        torch.testing.assert_close(found, outputs.expand(2, -1, -1), rtol=1e-4, atol=1e-5)
 
 
 def stretched(case, rng):
     """The same with numbers of any size that float32 holds, in records, labels and weights."""
-    model, data, loss = copy.deepcopy(case.model), case.data, case.loss
-    if rng.random() < 0.5 and not case.words and loss is not weighted:
-        model = Wrapped(model)
-    if rng.random() < 0.5 and data.classes is not None:
-        loss = steep
+    model, data = copy.deepcopy(case.model), case.data
     with torch.no_grad():
         for weight in model.parameters():
             if rng.random() < 0.2:
@@ -213,17 +272,14 @@ def stretched(case, rng):
     labels = data.labels * sizes if data.classes is None else data.labels
     held = {"records": records, "labels": labels}
     data = dataclasses.replace(data, **{k: np.clip(v, -3.4e38, 3.4e38) for k, v in held.items()})
-    return case._replace(model=model, data=data, loss=loss)
+    return case._replace(model=model, data=data)
 
 
 @pytest.mark.filterwarnings(SLOWLY, NESTED)
-# Of 600 seeds, the later ones here moved it by more where C over their norms had few digits.
-@pytest.mark.parametrize("seed", [*range(len(KINDS)), 68, 151, 252, 546, 589])
+# Of 1,000 seeds, the later ones here reached 1.05 C: C over their norms had few digits.
+@pytest.mark.parametrize("seed", [*range(20), 82, 122, 484, 641, 795])
 def test_no_record_of_any_size_moves_the_sum_by_more(seed):
-    """Every record alone moves the sum by at most C, and so it does in the sum of all.
-
-    One whose gradient is not a number counts as zero.
-    """
+    """Every record alone moves the sum by at most C, and so it does in the sum of all."""
     rng = np.random.default_rng(seed)
     case = stretched(random_case(seed), rng)
     clip_norm = float(10.0 ** rng.uniform(-12, 18))
@@ -231,5 +287,3 @@ def test_no_record_of_any_size_moves_the_sum_by_more(seed):
     assert bool(found.isfinite().all())
     assert float(found.norm(dim=1)[:-1].max()) <= 1 + 1e-5
     assert float((found[-1] - found[:-1].sum(0)).norm()) <= 1e-3
-    if case.loss is steep:
-        assert not found[:-1][torch.tensor(case.data.labels) == 2].any()
