@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -24,9 +24,6 @@ from dprime.show.compared import compared
 from dprime.show.deployment import DEPLOYMENT, Deployment
 from dprime.show.needs import check_report
 from dprime.show.words import headline
-
-if TYPE_CHECKING:
-    from dprime.show.report import Drawings
 
 WRITTEN = (
     options.OUT.here(note="Default: the run's name with .html."),
@@ -67,16 +64,17 @@ def report(
     check_report()
     starting(f"Drawing the report of {run}", given)
     from dprime.show.pdf import printed  # noqa: PLC0415  seldom asked for
-    from dprime.show.report import drawings_of, report_html  # noqa: PLC0415  it draws
+    from dprime.show.record_charts import charts_of  # noqa: PLC0415  it draws
+    from dprime.show.report import report_html  # noqa: PLC0415
 
     record = compared(record_of(run), [record_of(other) for other in others or ()])
     exported = _exported(record, asked, about)
-    drawings = drawings_of(record)
-    for chart, _ in drawings if "charts" in asked else ():
-        check("charts", asked["charts"] / f"{chart.name}.{kind}", (f".{kind}",))
-    made = [written("out", page, report_html(record, drawings, about))]
-    if "charts" in asked:
-        made += _charts(asked["charts"], kind, drawings)
+    charts = charts_of(record)
+    drawn = {asked["charts"] / f"{c.name}.{kind}": c for c in charts} if "charts" in asked else {}
+    for path in drawn:
+        check("charts", path, (f".{kind}",))
+    made = [written("out", page, report_html(record, charts, about))]
+    made += [written("charts", path, chart.drawn(kind)) for path, chart in drawn.items()]
     if "card" in asked:
         made.append(written("card", asked["card"], _card(asked["card"], record, about)))
     if "pdf" in asked:
@@ -134,19 +132,6 @@ def _format(asked: Mapping[str, Any]) -> str:
         wanted, remedy = "given with a folder for the charts", "add --charts FOLDER"
         raise validate.invalid_value("format", asked["format"], wanted, remedy)
     return validate.one_of("format", asked.get("format", "svg"), options.CHART_FORMAT.choices)
-
-
-def _charts(folder: Path, kind: str, drawings: Drawings) -> list[str]:
-    from dprime.show.svg import standalone_svg  # noqa: PLC0415  it draws
-
-    return [
-        written(
-            "charts",
-            folder / f"{chart.name}.{kind}",
-            standalone_svg(chart, svg) if kind == "svg" else chart.drawn(kind),
-        )
-        for chart, svg in drawings
-    ]
 
 
 def _card(path: Path, record: AuditRecord, about: Deployment) -> str:

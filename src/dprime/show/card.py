@@ -157,7 +157,7 @@ def card_markdown(record: AuditRecord, about: Deployment | None = None) -> str:
         _items([
             f"Claim: {record.claim.described}; {say(f'compared.{record.adjacency}')}.",
             *([] if certified is None else [f"{certified}."]),
-            f"Tested: {words.trainings(record)}. {words.tested(record)}",
+            f"Tested: {record.blocks.total_trials:,} trainings. {words.tested(record)}",
             f"Verdict: {record.sentence}",
             *(f"Beside it: {other.name}, {other.adversary}: {other.sentence}"
               for other in record.other_runs),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
@@ -102,6 +102,15 @@ class Series:
     key: bool = True
     says: Literal["", "at most", "at least", "about"] = ""
     aloud: Sequence[float] = ()
+
+    def cells(self, columns: Sequence[str]) -> Iterator[tuple[float | str | None, ...]]:
+        """Its rows: name, x, y and these columns; None where it has nothing."""
+        found = [getattr(self, name) for name in ("y", *columns)]
+        for place, x in enumerate(self.x):
+            yield (
+                self.name, x,
+                *(each if isinstance(each, str) else each[place] if each else None for each in found),
+            )  # fmt: skip
 
     @property
     def places(self) -> list[int]:
