@@ -17,13 +17,10 @@ from dprime.show.charts import (
     sensitivity,
 )
 from dprime.show.charts.trials import MOST_STEPS, drawn_steps
-from show.examples import walks
+from refusals import refuses
+from show.examples import drawn, walks
 
 lists = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=15)
-
-
-def drawn(chart):
-    return {each.name: each for each in chart.series}
 
 
 @pytest.mark.parametrize("count", [1, 2, MOST_STEPS, MOST_STEPS + 1, 10_000])
@@ -89,21 +86,23 @@ def test_trials_that_diverged_are_left_out_and_said(make):
     assert "1 trial without a finite number left out." in alone
 
 
-@pytest.mark.parametrize(
-    ("logs", "in_world", "options", "said"),
-    [
-        ([1.0, 2.0], [1, 0], {}, r"log_ratio must be a table \[trial, step\], but it is of shape"),
-        ([[1.0], [2.0]], [1, 1], {}, "log_ratio must be of both worlds"),
-        ([[1.0], [2.0]], [1], {}, r"in_world must be \[trial\]"),
-        ([[np.nan], [np.nan]], [1, 0], {}, "log_ratio must be finite in a trial at least"),
-        ([[1.0], [2.0]], [1, 0], {"bound": [0.5, 0.6]}, "bound must be one a step"),
-        ([[1.0], [2.0]], [1, 0], {"prior": 1.0}, "prior must be strictly between"),
-        ([[1.0], [2.0]], [1, 0], {"belief": 1.0}, "belief must be strictly between"),
-    ],
-)
-def test_trials_that_are_none(logs, in_world, options, said):
-    with pytest.raises(ValueError, match=said):
-        belief(logs, in_world, **options)
+TWO = ([[1.0], [2.0]], [1, 0])
+test_refused = refuses({
+    "log_ratio be a table [trial, step]": lambda: belief([1.0, 2.0], [1, 0]),
+    "log_ratio be of both worlds": lambda: belief([[1.0], [2.0]], [1, 1]),
+    "in_world be [trial]": lambda: belief([[1.0], [2.0]], [1]),
+    "log_ratio be finite in a trial at least": lambda: belief([[np.nan], [np.nan]], [1, 0]),
+    "bound be one a step": lambda: belief(*TWO, bound=[0.5, 0.6]),
+    "prior be strictly between": lambda: belief(*TWO, prior=1.0),
+    "belief be strictly between": lambda: belief(*TWO, belief=1.0),
+    "clip_norm be above 0": lambda: sensitivity([[0.5]], clip_norm=0.0, adjacency="replace"),
+    "adjacency be one of": lambda: sensitivity([[0.5]], clip_norm=1.0, adjacency="both"),
+    "sensitivity be a table": lambda: sensitivity([0.5], clip_norm=1.0, adjacency="replace"),
+    "rungs be one adversary or more": lambda: ladder((), 1.0, "d′", 0.95),
+    "series estimate and interval be": lambda: ladder(
+        (Rung("x", 0.5, 0.4, 0.6),), 1.0, "d′", 0.95
+    ),
+})  # fmt: skip
 
 
 def bins(series):
@@ -179,15 +178,6 @@ def test_the_global_sensitivity_depends_on_the_adjacency(adjacency, factor, word
     assert sensitivity([[0.3]], clip_norm=1.5, adjacency=adjacency).svg()
 
 
-def test_a_sensitivity_that_is_none():
-    with pytest.raises(ValueError, match="clip_norm must be above 0"):
-        sensitivity([[0.5]], clip_norm=0.0, adjacency="replace")
-    with pytest.raises(ValueError, match="adjacency must be one of"):
-        sensitivity([[0.5]], clip_norm=1.0, adjacency="both")
-    with pytest.raises(ValueError, match="sensitivity must be a table"):
-        sensitivity([0.5], clip_norm=1.0, adjacency="replace")
-
-
 def test_the_ladder_names_the_strongest():
     rungs = (Rung("weak", -0.1, 0.0, 0.1), Rung("strong", 0.4, 0.5, 0.6))
     chart = ladder(rungs, 0.7001, "d′", 0.95)
@@ -219,12 +209,3 @@ def test_an_interval_that_is_open_above_is_drawn_to_the_edge_and_said():
     chart = ladder((Rung("x", 1.0, 2.0, math.inf),), 1.0, "d′", 0.95)
     assert "or more" in chart.title
     assert 2.0 < chart.series[0].high[0] < math.inf
-
-
-def test_a_ladder_that_is_none():
-    with pytest.raises(ValueError, match="rungs must be one adversary or more"):
-        ladder((), 1.0, "d′", 0.95)
-    with pytest.raises(ValueError, match="low, value, high must be ascending"):
-        Rung("x", 0.5, 0.4, 0.6)
-    with pytest.raises(ValueError, match="value must be a finite number"):
-        Rung("x", 0.5, math.nan, 0.6)

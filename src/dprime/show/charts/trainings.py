@@ -66,12 +66,12 @@ def improvement(
     ordered = sorted(points, key=lambda point: point.prior)
     own = [(each.prior, each.improvement, each.low, each.high) for each in ordered]
     luck = [(p.prior, p.shuffled, p.shuffled_low, p.shuffled_high) for p in ordered]
-    gains = (
+    gains = [
         Series.of(name, pencil, points, "joined", aside=aside, says="about")
         for name, pencil, points, aside in (
             (attack, theme.CHOSEN, own, -ASIDE), ("shuffled scores", theme.ESTIMATE, luck, ASIDE)
         )
-    )  # fmt: skip
+    ]  # fmt: skip
     return Chart(
         "improvement",
         f"{wording.sentence(attack)} on {data} {_gain(ordered)}.",
