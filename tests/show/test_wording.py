@@ -65,14 +65,6 @@ def test_a_printed_interval_is_not_narrower_than_the_interval(one, other):
     assert most >= 100 * high * (1 - 1e-12)
 
 
-def test_an_interval_encloses_its_value():
-    wording.check_interval("accuracy", 0.1, 0.1, 0.1)
-    with pytest.raises(ValueError, match="low, accuracy, high must be ascending"):
-        wording.check_interval("accuracy", 0.2, 0.1, 0.3)
-    with pytest.raises(ValueError, match="high must be a finite number"):
-        wording.check_interval("accuracy", 0.2, 0.3, float("nan"))
-
-
 @given(st.integers(1, 200), st.sampled_from([0.8, 0.9, 0.95, 0.99]))
 def test_luck_is_the_mean_number_of_intervals_above_the_truth(count, confidence):
     expected = binom.mean(count, (1 - confidence) / 2)
