@@ -51,6 +51,11 @@ def _annotate(each: Option) -> Any:
     )
 
 
+def argument(metavar: str, words: str) -> Any:
+    """What a command takes without a name before it."""
+    return typer.Argument(help=words, metavar=metavar)
+
+
 ALSO = {"path": "run", "settings": "file", "attack": "attacks", "pool": "data"}
 """What errors call a parameter of a command besides its own name."""
 

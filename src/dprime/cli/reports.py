@@ -13,11 +13,10 @@ import typer
 from dprime import bounded, options, validate
 from dprime.audit.limits import risks
 from dprime.audit.record import AuditRecord, record_of
-from dprime.cli.command import FAILED, say, show, starting, takes
+from dprime.cli.command import FAILED, argument, say, show, starting, takes
 from dprime.cli.outputs import LONGEST, check_ending, check_name, written
 from dprime.cli.runs import show_kept
 from dprime.option import names_of_file, read
-from dprime.runs.run import Run
 from dprime.show import card as card_of
 from dprime.show import card_markdown
 from dprime.show.compared import compared
@@ -25,6 +24,7 @@ from dprime.show.deployment import DEPLOYMENT, Deployment
 from dprime.show.needs import check_report
 from dprime.show.words import headline
 
+OTHERS = "Other runs of the same claim, to compare."
 WRITTEN = (
     options.OUT.here(note="Default: the run's name with .html."),
     options.PDF,
@@ -39,15 +39,11 @@ WRITTEN = (
 
 @takes(*WRITTEN, *DEPLOYMENT, options.JSON)
 def report(
-    run: Annotated[Path, typer.Argument(help="File of the run.", metavar="RUN")],
-    others: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Other runs of the same claim, to compare.", metavar="OTHER"),
-    ] = None,
+    run: Annotated[Path, argument("RUN", "File of the run.")],
+    others: Annotated[list[Path] | None, argument("OTHER", OTHERS)] = None,
     **given: str,
 ) -> None:
     """Write an audit's report and privacy card. Exit code 1 if claim or limit is not kept."""
-    _check_audit(run, given)
     if show_kept(run, given):
         return
     asked = read(WRITTEN, given)
@@ -114,17 +110,6 @@ def _text(card: Path) -> str:
         return bounded.read_bytes(card, LONGEST, remedy).decode()
     except UnicodeDecodeError:
         raise validate.invalid_input("model_card", "in another encoding", "UTF-8", remedy) from None
-
-
-def _check_audit(path: Path, given: Mapping[str, str]) -> None:
-    """Refuse what only an audit's report has; of everything else tables are printed."""
-    with Run.open(path, verify=False) as run:
-        for name in given if run.kind != "audit" else ():
-            if name == "json":
-                continue
-            wanted = f"left out, as this is no audit but {run.kind}"
-            remedy = "leave it out for tables; for a page, report an audit of the same training"
-            raise validate.invalid_value(name, given[name], wanted, remedy)
 
 
 def _format(asked: Mapping[str, Any]) -> str:
