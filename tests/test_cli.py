@@ -49,13 +49,6 @@ def test_the_list_and_the_command_say_the_same(name):
     assert (ROOT / "docs" / entry.page).exists()
 
 
-def test_a_flag_shows_no_type(call):
-    for words in ("", "risk", "audit"):
-        out = call(f"{words} --help").out
-        assert "bool" not in out
-        assert re.search(r"--help +Show", out)
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_examples_of_a_help_text_can_be_typed(call, name):
     first, second, *_ = COMMANDS[name].examples
@@ -67,11 +60,12 @@ def test_the_examples_of_a_help_text_can_be_typed(call, name):
 
 
 def test_a_help_text_names_types_as_people_write_them(call):
-    out = call("report --help").words
-    assert "Usage: dprime report [OPTIONS] RUN [OTHER]... " in out
-    for words in ("report", "audit", "risk", ""):
-        assert not re.search("<|[Pp]ath>|list\\[", call(words, "--help").out)
+    assert "Usage: dprime report [OPTIONS] RUN [OTHER]... " in call("report --help").words
     assert "--steps WHOLE NUMBER" in call("risk --help").words
+    for words in ("report", "audit", "risk", ""):
+        out = call(words, "--help").out
+        assert not re.search("<|[Pp]ath>|list\\[|bool", out)
+        assert re.search(r"--help +Show", out)
 
 
 COMPLETED = {
@@ -124,18 +118,7 @@ def test_ctrl_c_while_it_loads_leaves_no_traceback():
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-CALLED = [
-    sys.executable,
-    "-m",
-    "dprime",
-    "risk",
-    "--noise-multiplier",
-    "1",
-    "--sample-rate",
-    "1",
-    "--steps",
-    "1",
-]
+CALLED = [sys.executable, "-m", "dprime", *RISK.split()]
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
@@ -144,7 +127,7 @@ def test_a_terminal_that_lacks_characters(encoding):
     for words in (CALLED, [*CALLED, "--help"]):
         done = subprocess.run(words, capture_output=True, env=env, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
-        assert done.stdout.decode(encoding)
+        assert "Membership advantage" in done.stdout.decode(encoding) or "--help" in words
 
 
 FULL = Path("/dev/full")
@@ -399,20 +382,16 @@ def test_estimates_are_marked(call):
 # choose ------------------------------------------------------------------------------------------
 
 
-def test_choose_puts_the_answer_into_the_mechanism(call):
+def test_choose_with_targets_steps_epochs_and_pool(call):
     shown = call(CHOOSE, "--advantage", "0.1", "--json").json
     again = dprime.DPSGD(shown["mechanism"]["noise_multiplier"], 0.01, 2000)
     assert 0.1 >= shown["metrics"]["advantage"]["value"] == again.curve().advantage()
-
-
-def test_choose_with_other_targets_steps_epochs_and_pool(call):
     for words in ("--secret-success 0.2 --max-prior 0.1", "--advantage 0.1 --group-size 2",
                   "--reconstruction-success 0.2 --guess 0.1"):  # fmt: skip
         assert call(f"{CHOOSE} {words} --json").json["mechanism"]["noise_multiplier"] > 0.5
     words = "choose --noise-multiplier 1 --sample-rate 0.01 --json"
-    assert call(words, "--advantage", "0.1").json["mechanism"]["steps"] == 384
-    epochs = call(words, "--advantage", "0.1", "--round-to", "epochs")
-    assert epochs.json["mechanism"]["steps"] == 300
+    for rest, steps in (("", 384), ("--round-to epochs", 300)):
+        assert call(f"{words} --advantage 0.1 {rest}").json["mechanism"]["steps"] == steps
     shown = call(words, "--steps", "2000", "--precision", "0.2").json
     assert shown["mechanism"]["sampling_probability"] == shown["metrics"]["precision"]["prior"]
     assert shown["metrics"]["precision"]["value"] <= 0.2
@@ -540,9 +519,3 @@ def test_nothing_that_is_typed_ends_in_a_traceback(call, command, options):
         assert all(value is None or math.isfinite(value) for value in values)
     else:
         refused(ended, "")
-
-
-def test_the_installed_command_works():
-    words = [sys.executable, "-m", "dprime", *RISK.split()]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert "Membership advantage" in done.stdout

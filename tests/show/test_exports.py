@@ -148,38 +148,33 @@ def test_without_the_library_of_the_hub(monkeypatch):
 # OpenDP -------------------------------------------------------------------------------------------
 
 
+ENTRY = {
+    "basic": {
+        "name": "", "intended_use": "", "data_product_region": "", "description": "",
+        "publication_date": "", "data_curators": [""],
+        "data_product_type": "Machine learning model",
+    },
+    "dp_variant": {
+        "variant_name": "Approximate DP", "unprotected_quantities": "The number of records.",
+    },
+    "privacy_loss": {
+        "privacy_unit": "One record",
+        "privacy_unit_details": "One record is zeroed out (the number of records is public).",
+        "privacy_parameters": {"epsilon": 4.0, "delta": 1e-5},
+    },
+    "administrative": {"registry_authors": [""]},
+}  # fmt: skip
+
+
 def test_an_entry_of_the_registry():
     found, made = record("stands"), registry_entry(record("stands"))
     read = yaml.safe_load(made)
-    parts = read["deployment"]
+    parts = read.pop("deployment")
     details = parts["privacy_loss"].pop("privacy_parameters_details")
     mechanisms = parts["implementation"].pop("mechanisms")
-    assert read == {
-        "url_slug": "",
-        "status": "Draft",
-        "tier": 2,
-        "deployment": {
-            "basic": {
-                "name": "", "intended_use": "", "data_product_region": "", "description": "",
-                "publication_date": "", "data_curators": [""],
-                "data_product_type": "Machine learning model",
-            },
-            "dp_variant": {
-                "variant_name": "Approximate DP",
-                "unprotected_quantities": "The number of records.",
-            },
-            "privacy_loss": {
-                "privacy_unit": "One record",
-                "privacy_unit_details": "One record is zeroed out (the number of records is "
-                "public).",
-                "privacy_parameters": {"epsilon": 4.0, "delta": 1e-5},
-            },
-            "implementation": {"justification": found.sentence},
-            "administrative": {"registry_authors": [""]},
-        },
-    }  # fmt: skip
-    for answer in found.claim.profile():
-        assert f"{answer.title}: {answer.shown()}" in details
+    assert read == {"url_slug": "", "status": "Draft", "tier": 2}
+    assert parts == {**ENTRY, "implementation": {"justification": found.sentence}}
+    assert all(f"{each.title}: {each.shown()}" in details for each in found.claim.profile())
     assert mechanisms.startswith(f"{found.claim.described}.")
     empty = [line.split(":")[0].strip() for line in made.splitlines() if "  # to fill in" in line]
     assert len(empty) == made.count('""') == 8

@@ -69,10 +69,10 @@ def test_a_long_training_is_drawn_at_some_steps_with_its_last():
     logs, in_world = walks(trials=10, steps=3000)
     bound = np.linspace(0.5, 0.9, 3000)
     lines = drawn(belief(logs, in_world, bound=list(bound)))
-    assert len(lines["with the record"].x) == MOST_STEPS + 1
-    assert lines["with the record"].x[-1] == 3000
+    steps = lines["with the record"].x
+    assert (len(steps), steps[-1]) == (MOST_STEPS + 1, 3000)
     limit = lines["certified limit"]
-    assert all(y == bound[x - 1] for x, y in zip(limit.x[1:], limit.y[1:], strict=True))
+    assert limit.y[1:] == [bound[x - 1] for x in limit.x[1:]]
 
 
 @pytest.mark.parametrize("make", [belief, belief_distribution])
@@ -127,10 +127,14 @@ def test_shares_are_those_of_the_final_beliefs():
     assert drawn(chart)["limit: 70 %"].x == (0.7,)
 
 
-def test_certainty_is_in_the_last_bin():
+def test_what_lies_far_out_is_counted_in_the_outermost_bins():
     worlds = drawn(belief_distribution([[800.0], [-800.0]], [1, 0]))
-    assert bins(worlds["with the record"])[-1][2] == 1.0
-    assert bins(worlds["without it"])[0][2] == 1.0
+    assert bins(worlds["with the record"])[-1][2] == bins(worlds["without it"])[0][2] == 1.0
+    rng = np.random.default_rng(4)
+    chart = scores(np.append(rng.normal(size=2000), 1e9), rng.normal(size=2000))
+    _, high, share = bins(drawn(chart)["with the record"])[-1]
+    assert high < 10
+    assert share > 0
 
 
 @given(lists, lists)
@@ -139,20 +143,9 @@ def test_every_trial_is_in_one_bin(inside, outside):
         assert sum(share for _, _, share in bins(series)) == pytest.approx(1.0)
 
 
-def test_the_title_is_the_share_of_pairs():
+def test_the_title_is_the_share_of_pairs_and_what_is_not_finite_is_said():
     title = scores([1.0, 2.0], [0.0, 1.5]).title
     assert title.startswith("In 75 % of all pairs of trials the one with the record")
-
-
-def test_scores_far_out_are_counted_in_the_outermost_bins():
-    rng = np.random.default_rng(4)
-    chart = scores(np.append(rng.normal(size=2000), 1e9), rng.normal(size=2000))
-    _, high, share = bins(drawn(chart)["with the record"])[-1]
-    assert high < 10
-    assert share > 0
-
-
-def test_scores_that_are_not_finite_are_left_out_and_said():
     text = scores([1.0, np.nan], [0.0, -np.inf]).text
     assert text.endswith("2 trials without a finite score left out.")
 
@@ -190,22 +183,19 @@ def test_the_ladder_names_the_strongest():
     assert drawn(chart)["allowed: 0.7001"].y == (0.7001,)
 
 
-@pytest.mark.parametrize(
-    ("allowed", "end"),
-    [
-        (0.45, "the claim allows 0.45, which lies in that interval."),
-        (0.3, "the claim allows 0.3."),
-        (0.55, "the claim allows 0.55."),
-        (math.inf, "the claim sets no limit."),
-    ],
-)
-def test_an_estimate_above_what_is_allowed_may_be_luck(allowed, end):
+LIMITS = {
+    0.45: "the claim allows 0.45, which lies in that interval.",
+    0.3: "the claim allows 0.3.",
+    0.55: "the claim allows 0.55.",
+    math.inf: "the claim sets no limit.",
+}
+
+
+@pytest.mark.parametrize("allowed", LIMITS)
+def test_an_estimate_above_what_is_allowed_may_be_luck(allowed):
     chart = ladder((Rung("x", 0.4, 0.5, 0.6),), allowed, "d′", 0.95)
-    assert chart.title.endswith(end)
+    assert chart.title.endswith(LIMITS[allowed])
     assert len(chart.series) == 1 + math.isfinite(allowed)
-
-
-def test_an_interval_that_is_open_above_is_drawn_to_the_edge_and_said():
-    chart = ladder((Rung("x", 1.0, 2.0, math.inf),), 1.0, "d′", 0.95)
-    assert "or more" in chart.title
-    assert 2.0 < chart.series[0].high[0] < math.inf
+    opened = ladder((Rung("x", 1.0, 2.0, math.inf),), allowed, "d′", 0.95)
+    assert "or more" in opened.title
+    assert 2.0 < opened.series[0].high[0] < math.inf
