@@ -20,7 +20,7 @@ from dprime.runs.run import Run
 from dprime.show import card, charts_of, report_html, sentences, words
 from dprime.show.compared import compared
 from dprime.show.deployment import FIELDS, Deployment
-from dprime.show.report import AUTHORITIES, WAYS, way
+from dprime.show.report import AUTHORITIES
 from dprime.text import describe
 from show.examples import drawn
 
@@ -211,14 +211,6 @@ def test_tables_print_no_number_of_their_own(name):
         bare = (cell.text or "") + "".join(child.tail or "" for child in cell)
         assert [child.tag for child in cell] == ["data"]
         assert not re.search(r"\d", bare)
-
-
-def test_every_way_of_printing_is_used_rightly():
-    assert [WAYS["floor"](0.12349), WAYS["ceiling"](0.12341)] == ["0.1234", "0.1235"]
-    assert [WAYS["floor-share"](0.12349), WAYS["ceiling-share"](0.12341)] == ["12.34 %", "12.35 %"]
-    assert way("tpr", "floor") == way("curve", "floor") == "floor-share"
-    assert (way("epsilon", "floor"), way("bayes_security", "floor")) == ("floor", "ceiling")
-    assert (WAYS["members"](1.2399), WAYS["estimate"](None)) == ("1.23", "any number")
 
 
 # What it says -------------------------------------------------------------------------------------
