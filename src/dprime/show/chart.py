@@ -142,14 +142,14 @@ class Chart:
             page = {"width": "container", "datasets": {TABLE: []}, "usermeta": self._meaning()}
             return vega.specification(self, theme, vega.NARROW) | page
         width = width or look.WIDTH
-        title, caption = self._heading(width)
+        title, caption = self.heading(width)
         return vega.specification(self, theme, width) | {
             "title": {"text": title, "subtitle": caption},
             "description": self.text,
             "datasets": {TABLE: self.rows()},
         }
 
-    def _heading(self, width: float) -> tuple[list[str], list[str]]:
+    def heading(self, width: float) -> tuple[list[str], list[str]]:
         """The lines of the title, and in small below it: what it is of, and by which dprime."""
         letters = round(TITLE_WIDTH * width / look.WIDTH)
         parts = [*self.of.split(DOT), f"dprime {dprime.__version__}"]

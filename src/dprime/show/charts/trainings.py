@@ -308,18 +308,18 @@ def security(lines: Sequence[SecurityLine], data: str, across: Across = "epochs"
     """
     pencils, solid = theme.pencils("lines", len(lines)), iter(SOLID)
     validate.one_of("across", across, ("epochs", "accuracy"))
-    certified = sum(line.kind == "certified" for line in lines)
-    if certified > len(SOLID):
-        shown, remedy = f"{certified} certified", "draw the others in a chart of their own"
+    count = sum(line.kind == "certified" for line in lines)
+    if count > len(SOLID):
+        shown, remedy = f"{count} certified", "draw the others in a chart of their own"
         raise validate.invalid_input("lines", shown, f"{len(SOLID)} at most", remedy)
     drawn = []
     for line, dashed in zip(lines, pencils, strict=True):
-        name, looks = f"{line.name} ({line.kind})", {"pencil": replace(dashed, size=20)}
-        if line.kind == "certified":  # between two points the smaller one holds, which is the later
-            looks = {"pencil": next(solid), "step": "before", "says": "at least"}
-        drawn.append(
-            Series.of(name, points=line.points, kind="joined", **{"says": "about"} | looks)
-        )
+        name, looks = f"{line.name} ({line.kind})", {"says": "about"}
+        certified = line.kind == "certified"
+        if certified:  # between two points the smaller one holds, which is the later
+            looks = {"step": "before", "says": "at least"}
+        pencil = next(solid) if certified else replace(dashed, size=20)
+        drawn.append(Series.of(name, pencil, line.points, "joined", **looks))
     shares = across == "accuracy"
     title = "accuracy on held-out records" if shares else "epochs"
     x = Axis("x", title, percent=shares, zero=not shares)
