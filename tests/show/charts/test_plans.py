@@ -123,7 +123,7 @@ def test_the_drawn_security_is_never_above_what_is_certified():
     lines = drawn(chart)
     printed = [float(each) for each in re.findall(r"0\.\d+", chart.title)]
     for name, adjacency in (("membership", "add-remove"), ("any attribute", "replace")):
-        assert lines[name].x == [1.001, 2.5, 5, 20]
+        assert lines[name].x == (1.001, 2.5, 5, 20)
         for steps, value in zip((101, 250, 500, 2000), lines[name].y, strict=True):
             assert value == DPSGD(1.1, 0.01, steps).curve(adjacency).bayes_security()
         between = DPSGD(1.1, 0.01, 1000).curve(adjacency).bayes_security()
@@ -154,7 +154,7 @@ def test_every_precision_is_read_off_the_whole_curve_and_is_no_more_than_its_eps
     assert all(a <= b * (1 + 1e-9) for a, b in zip(certified.y, stated.y, strict=True))
     assert list(guess.y) == pytest.approx(list(guess.x))
     own = lines["this setting"]
-    assert (own.x, own.y) == ([prior], [curve.precision(prior, min_tpr)])
+    assert (own.x, own.y) == ((prior,), (curve.precision(prior, min_tpr),))
     printed = float(chart.title.split("most ")[1].split()[0])
     assert printed >= 100 * curve.precision(prior, min_tpr) * (1 - 1e-12)
 
