@@ -99,7 +99,6 @@ def _open_streams() -> None:
 
 
 def _call() -> int:
-    """The exit code of what was typed."""
     try:
         code = app(standalone_mode=False, prog_name="dprime")
     except UsageError as error:

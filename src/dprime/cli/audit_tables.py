@@ -58,7 +58,6 @@ def audit_table(record: AuditRecord) -> Table:
 
 
 def _identified_table(found: Mapping[str, Any]) -> Table:
-    """Bernau et al.'s numbers: the adversary's advantage, how sure it was, and ε′."""
     table = plain_table("Differential identifiability", "What", "Value", "How sure")
     for what, _, value, sure in words.identified(found):
         table.add_row(what, f"{value:.4f}", sure)
@@ -92,7 +91,6 @@ def _batch_table(played: Sequence[Played]) -> Table:
 
 
 def _identified_batch(played: Sequence[Played]) -> Table:
-    """The numbers of Bernau et al. for each audit by their adversary."""
     columns = ("Audit", "Advantage", "Predicted", "δ′, 95 % interval")
     table = plain_table("Differential identifiability", *columns)
     for each in played:

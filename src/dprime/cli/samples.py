@@ -70,7 +70,6 @@ def _files(out: Path, asked: dict[str, Any], seed_was_there: bool) -> dict[str, 
 
 
 def _print(pool: Path, facts: PoolFacts, files: dict[str, str], certify: str) -> None:
-    """The public facts, and where the files are."""
     low, high, prior = facts.smallest_probability, facts.probability, "π"
     kept = f"probability {high:.6g}"
     if low != high:

@@ -110,12 +110,10 @@ def _measured(found: Measured) -> dict[str, Any]:
 
 
 def _group(found: Group) -> dict[str, float]:
-    names = ("size", "prior", "belief", "exceeded", "equivalent")
-    return {name: getattr(found, name) for name in names}
+    return {**vars(found), "prior": found.prior, "equivalent": found.equivalent}
 
 
 def _other(record: AuditRecord) -> dict[str, Any]:
-    """Another run against the same claim, in short."""
     return {
         "run": record.name, "adversary": record.adversary, "sees": record.attacked["sees"],
         "outcome": record.verdict.outcome, "metric": record.deciding.title,

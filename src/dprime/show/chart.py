@@ -104,7 +104,6 @@ class Chart:
         return " ".join([self.about, *(self._spoken(each) for each in self.series if each.says)])
 
     def _spoken(self, series: Series) -> str:
-        """Some points of a series in words."""
         name = f"{series.panel}, {series.name}" if series.panel else series.name
         told = []
         for place in series.places:

@@ -78,7 +78,6 @@ def _template() -> Any:
 
 
 def _context(record: AuditRecord, shown: Mapping[str, Any], about: Deployment) -> dict[str, Any]:
-    """What the template reads beside the card."""
     return {
         "card": shown,
         "record": record,

@@ -68,7 +68,6 @@ def headline(record: AuditRecord) -> str:
 
 
 def _why(record: AuditRecord) -> str:
-    """Why an audit could not tell."""
     if not record.method.decides:
         return "not_counted" if record.deciding.above else "never_decides"
     if record.vacuous:
@@ -337,7 +336,6 @@ def not_tested(record: AuditRecord) -> list[str]:
 
 
 def _adversaries(record: AuditRecord) -> list[str]:
-    """The attackers that were tried."""
     return [*dict.fromkeys(each.adversary for each in (record, *record.other_runs))]
 
 

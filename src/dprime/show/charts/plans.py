@@ -106,7 +106,6 @@ def _risks(
 
 
 def _own(points: Sequence[tuple[float, float]], words: Sequence[str], side: str) -> Series:
-    """The setting's own number."""
     return Series.of(
         "this setting", theme.OWN, points, "points", words=words, side=side, key=False
     )  # fmt: skip
@@ -212,7 +211,6 @@ def _securities(
     points: Mapping[str, Sequence[tuple[float, float]]], both: Sequence[tuple[float, float]],
     least: Sequence[str], attribute: Sequence[tuple[float, float]],
 ) -> tuple[Series, ...]:  # fmt: skip
-    """Both lines, the training's own numbers, and estimates."""
     epochs, own = [x for x, _ in points["membership"]], both[0][0]
     across = math.log(own / epochs[0]) / (math.log(epochs[-1] / epochs[0]) or 1.0)
     sides = (

@@ -213,7 +213,6 @@ def _epsilon(point: FrontierPoint) -> str:
 
 
 def _only(line: FrontierSeries) -> str:
-    """What is to be said of a single line."""
     bound = f"where precision is at most {line.limit}"
     found, where = (wording.percent(x) for x in (line.best.accuracy, line.best.probability))
     if len(line.points) == 1:
