@@ -448,7 +448,8 @@ SHOWN = {
         "12 + 12 trials", "Kept in runs/malicious-dataset-digits-",
     ),
     BELIEFS: (
-        "Differential identifiability", "Runs whose belief exceeds 0.8, from 0.4",
+        "Differential identifiability",
+        "Trainings with the record whose belief exceeds 0.8, from 0.4",
     ),
     OF_AGE: (
         "attribute: age of record 3: 0.2 or 0.8", "Advantage between the two values",
@@ -485,7 +486,7 @@ def test_what_is_not_shown(call):
     assert "Membership advantage" not in attribute
     assert "Differential identifiability" not in attribute
     lines = (BELIEFS, DI, f"{DI} --sample-rate 0.5")
-    points = [call(line).words.count("point estimate, no confidence") for line in lines]
+    points = [call(line).words.count("a point estimate with no confidence") for line in lines]
     assert points == [3, 5, 3]  # none from the advantage at another prior or with sampled batches
 
 
