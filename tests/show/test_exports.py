@@ -74,12 +74,9 @@ def test_a_record_in_a_model_card(name):
         assert value * (1 - 1e-14) <= told[metric] <= value * 1.001  # as every printed ceiling
 
 
-def test_what_is_refuted_later_is_taken_back():
+def test_what_is_refuted_later_is_taken_back_and_other_text_stays():
     first = model_card(record("stands"), CARD)
     assert model_card(record("broken"), first) == model_card(record("broken"), CARD)
-
-
-def test_text_around_the_section_stays():
     after = f"{CARD}{BEGIN}\nold\n{END}\n\n## Licence\n\n---\n\nMIT\n"
     read = ModelCard(model_card(TRAINING, after)).text
     assert read.endswith(f"{END}\n\n## Licence\n\n---\n\nMIT\n")
