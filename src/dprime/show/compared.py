@@ -16,8 +16,8 @@ def compared(facts: AuditRecord, others: Sequence[AuditRecord]) -> AuditRecord:
     """A run with others beside it, which put the same claim and the same training to the test.
 
     Args:
-        facts: of the run that is told about.
-        others: of the other runs. One that refuted the claim must be the one that is told about.
+        facts: the run that is reported.
+        others: the other runs. If one of them refuted the claim, that one must be reported.
     """
     wanted, remedy = f"a run against the claim of {facts.name}", "leave it out"
     for other in others:

@@ -1,7 +1,7 @@
 """What a notebook shows of a curve or an audit: sentences, a table, and a drawing where it can be.
 
 The core knows nothing of this module but its name: curves, tables and audits load it when a
-notebook asks. A report shows itself in a frame of its own, so that neither page's style
+notebook asks. A report stands in a separate frame, so that neither page's style
 reaches the other.
 """
 

@@ -1,6 +1,6 @@
 """A chart as a Vega-Lite specification, with its own legend, facets and layers.
 
-Each series has layers of its own, which show the rows that name it.
+Each series has separate layers, which show the rows with its name.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ LETTER, SYMBOL = 6.5, 58
 """Pixels for a letter of a key, and for its symbol with the space around it."""
 
 PANEL, ALONE, COLUMNS, SPACE, AXIS_ROOM = 115, 1.5, 3, 22, 62
-"""Of charts with panels: the least width and the height of one in pixels, how much higher a single
-row is, how many stand side by side at most, and pixels between them and for the axis."""
+"""Charts with panels: the least width and the height of a panel in pixels, how much higher a single
+row is, the most panels side by side, and pixels between them and for the axis."""
 
 SIDES: Mapping[str, tuple[str, str, int, int]] = {
     "above": ("center", "bottom", 0, -9),

@@ -55,10 +55,10 @@ def risk(
     values: Sequence[float] | None = None,
     read: Callable[[DPSGD], float] | None = None,
 ) -> Chart:
-    """A certified risk over noise, sample rate or steps, the other two as they are.
+    """A certified risk over noise, sample rate or steps, with the other two unchanged.
 
-    The `values` of the parameter are many on both sides of its own unless they are given; `read`
-    gives the metric of a mechanism, where somebody knows it already.
+    Without `values`, the parameter takes many on both sides of its own; `read` gives the metric of
+    a mechanism, where somebody knows it already.
 
     >>> training = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000)
     >>> risk(training, "steps", values=[1000, 4000]).title
