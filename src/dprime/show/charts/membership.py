@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -182,9 +182,7 @@ def _axis(least: float) -> Axis:
 # Precision over π ---------------------------------------------------------------------------------
 
 
-@final
-@dataclass(frozen=True)
-class PrecisionPoint:
+class PrecisionPoint(NamedTuple):
     """How often "member" was right at one π (`prior`): the mean over several targets.
 
     With its interval, what the claim allows at most in expectation, if anything is certified, and
@@ -199,9 +197,7 @@ class PrecisionPoint:
     shuffled: float | None = None
 
 
-@final
-@dataclass(frozen=True)
-class PrecisionLine:
+class PrecisionLine(NamedTuple):
     """All π of one training, such as that with ε = 3 or the one without privacy."""
 
     label: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, final
+from typing import Literal, NamedTuple, final
 
 from dprime import validate
 from dprime.curve import Kind
@@ -23,9 +23,7 @@ MARGIN = 0.22
 """The share of the range of π that stays free on both sides, for words."""
 
 
-@final
-@dataclass(frozen=True)
-class ImprovementPoint:
+class ImprovementPoint(NamedTuple):
     """Means over targets and trainings at one π (`prior`), with their intervals.
 
     Precision minus π, of an attack and of shuffled scores, which say nothing.
@@ -110,9 +108,7 @@ def _some(name: str, given: Sequence[object], what: str) -> None:
 # The frontier -------------------------------------------------------------------------------------
 
 
-@final
-@dataclass(frozen=True)
-class FrontierPoint:
+class FrontierPoint(NamedTuple):
     """One training that keeps the bound.
 
     Attributes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -270,9 +269,7 @@ def sensitivity(sensitivity: ArrayLike, *, clip_norm: float, adjacency: str) -> 
     )  # fmt: skip
 
 
-@final
-@dataclass(frozen=True)
-class Rung:
+class Rung(NamedTuple):
     """What one adversary reached: an estimate with its interval, which may be open above."""
 
     adversary: str
