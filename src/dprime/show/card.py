@@ -110,7 +110,8 @@ def _measured(found: Measured) -> dict[str, Any]:
 
 
 def _group(found: Group) -> dict[str, float]:
-    return {**vars(found), "prior": found.prior, "equivalent": found.equivalent}
+    names = ("size", "prior", "belief", "exceeded", "equivalent")
+    return {name: getattr(found, name) for name in names}
 
 
 def _other(record: AuditRecord) -> dict[str, Any]:
