@@ -25,6 +25,11 @@ TRAINING = dprime.DPSGD(noise_multiplier=1.1, sample_rate=0.01, steps=500)
 FULL_BATCH = dprime.DPSGD(noise_multiplier=8.0, sample_rate=1.0, steps=12)
 
 
+def drawn(chart):
+    """The series by their names."""
+    return {each.name: each for each in chart.series}
+
+
 def walks(trials=60, steps=12, mu=0.125, seed=1):
     """Log ratios [trial, step] of Gaussian steps, and the worlds."""
     rng = np.random.default_rng(seed)

@@ -52,8 +52,8 @@ def test_precision_against_each_prior_beside_what_is_allowed():
     assert charts["lira"].of == f"π = 0.7: {CLAIM.of} · π = 0.3: {CLAIM.of}"
     attack, certified, *_ = charts["lira"].series
     assert list(attack.x) == list(certified.x) == [0.3, 0.7]
-    assert attack.y == [each.attacks[0].top_precision.value for each in found[::-1]]
-    assert certified.y == [each.allowed.top_precision for each in found[::-1]]
+    assert [*attack.y] == [each.attacks[0].top_precision.value for each in found[::-1]]
+    assert [*certified.y] == [each.allowed.top_precision for each in found[::-1]]
 
 
 def test_a_limit_that_is_only_stated_is_not_drawn_as_certified():

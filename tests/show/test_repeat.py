@@ -43,13 +43,6 @@ def test_the_commands_give_the_same_numbers(tmp_path, monkeypatch, capsys):
     assert again.deciding == facts.deciding
 
 
-def test_a_run_of_python_shows_its_settings_and_no_command():
-    facts = record_of(run("python"))
-    assert repeat.commands(facts) == []
-    assert json.loads(repeat.settings_text(facts)) == facts.public_settings
-    assert "begun in Python" in repeat.how(facts)[0]
-
-
 @pytest.mark.slow
 def test_a_place_on_somebodys_machine_is_not_told(tmp_path):
     place = str(tmp_path / "a secret folder")
@@ -81,6 +74,9 @@ def test_texts_and_lists_in_toml():
 
 
 def test_a_seed_gives_all_only_if_the_training_function_uses_it():
-    own, engine = (" ".join(repeat.how(record_of(run(name)))) for name in ("own", "stands"))
-    assert "of the run, if the training function draws its own from the seed" in own
-    assert "of the run. With the versions" in engine
+    own, engine, python = (record_of(run(name)) for name in ("own", "stands", "python"))
+    assert "of the run, if the training function draws its own" in " ".join(repeat.how(own))
+    assert "of the run. With the versions" in " ".join(repeat.how(engine))
+    assert "begun in Python" in repeat.how(python)[0]
+    assert repeat.commands(python) == []
+    assert json.loads(repeat.settings_text(python)) == python.public_settings

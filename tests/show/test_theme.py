@@ -1,7 +1,8 @@
 import pytest
 
 from dprime.show import theme
-from dprime.show.theme import COLOURS, config
+from dprime.show.theme import COLOURS, THEMES, config
+from refusals import refuses
 
 INKS = ("ink", "muted", "first", "second", "third", "fourth")
 
@@ -27,10 +28,6 @@ def test_words_and_lines_stand_out_from_the_grounds_of_report_and_explorer(name,
         assert contrast(COLOURS[name][ink], ground) >= 4.5
 
 
-def look(pencil):
-    return pencil.dash, pencil.width
-
-
 @pytest.mark.parametrize(
     "meeting",
     [
@@ -43,7 +40,7 @@ def look(pencil):
     ],
 )
 def test_lines_that_meet_differ_in_grey(meeting):
-    assert len({look(pencil) for pencil in meeting}) == len(meeting)
+    assert len({(pencil.dash, pencil.width) for pencil in meeting}) == len(meeting)
 
 
 def test_no_two_lines_that_are_compared_look_alike_and_none_like_a_certified_limit():
@@ -52,17 +49,12 @@ def test_no_two_lines_that_are_compared_look_alike_and_none_like_a_certified_lim
     assert theme.SOLID not in {pencil.dash for pencil in theme.COMPARED}
 
 
-@pytest.mark.parametrize("count", [0, len(theme.COMPARED) + 1])
-def test_lines_that_could_not_be_told_apart_are_refused(count):
-    with pytest.raises(ValueError, match=f"curves must be few enough to tell apart.*{count} lines"):
-        theme.pencils("curves", count)
+test_refused = refuses({
+    "curves be few enough to tell apart": lambda: theme.pencils("curves", 0),
+    "curves be few enough": lambda: theme.pencils("curves", len(theme.COMPARED) + 1),
+    "theme be one of light, dark": lambda: config("sepia"),
+})  # fmt: skip
 
 
 def test_dark_lets_the_page_through():
-    assert COLOURS["dark"]["background"] == "transparent"
-    assert COLOURS["light"]["background"] == "#ffffff"
-
-
-def test_a_theme_that_is_none():
-    with pytest.raises(ValueError, match="theme must be one of light, dark, but it is 'sepia'"):
-        config("sepia")
+    assert [COLOURS[name]["background"] for name in THEMES] == ["#ffffff", "transparent"]

@@ -1,6 +1,7 @@
 """The sentences: what they say, and on which side their digits are."""
 
 import dataclasses
+import functools
 import math
 import re
 
@@ -22,31 +23,40 @@ from dprime.show.compared import compared
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
-def headline(name):
-    return words.headline(record_of(run(name)))
+@functools.cache
+def record(name):
+    return record_of(run(name))
 
 
-def test_headlines():
-    assert headline("stands") == (
-        "The claim is not refuted: in 400 trainings this attacker was not seen to learn more than "
-        "the claim allows."
-    )
-    assert headline("broken") == (
-        "The claim is refuted: this attacker learned more than the claim allows."
-    )
-    assert headline("local").startswith("Not DP")
-    assert headline("objected-above") == (
-        "Inconclusive: what the attacker reached could not be counted against the claim."
-    )
-    assert headline("bayesian") == (
-        "Inconclusive: the method that was to decide could not have refuted the claim."
-    )
-    assert headline("few") == "Inconclusive: 20 trainings were too few to tell."
+def changed(name, **parts):
+    """A record with other parts."""
+    return dataclasses.replace(record(name), **parts)
+
+
+def with_verdict(name, **parts):
+    return changed(name, verdict=dataclasses.replace(record(name).verdict, **parts))
+
+
+HEADLINES = {
+    "stands": "The claim is not refuted: in 400 trainings this attacker was not seen to learn more "
+    "than the claim allows.",
+    "broken": "The claim is refuted: this attacker learned more than the claim allows.",
+    "local": "Not DP, and inconclusive: 80 trainings were too few to tell.",
+    "objected-above": "Inconclusive: what the attacker reached could not be counted against the "
+    "claim.",
+    "bayesian": "Inconclusive: the method that was to decide could not have refuted the claim.",
+    "few": "Inconclusive: 20 trainings were too few to tell.",
+}
+
+
+@pytest.mark.parametrize("name", HEADLINES)
+def test_headlines(name):
+    assert words.headline(record(name)) == HEADLINES[name]
 
 
 @pytest.mark.parametrize("name", SIX)
 def test_what_is_not_refuted_is_never_called_safe(name):
-    facts = record_of(run(name))
+    facts = record(name)
     told = " ".join([words.headline(facts), words.how_sure(facts), *words.not_said(facts)])
     rest = told.replace("It does not say that the training is safe", "")
     assert not re.search(r"\b(?:safe|secure|proved|proven|guaranteed)\b", rest)
@@ -70,103 +80,80 @@ NOTICES = {
 
 @pytest.mark.parametrize(("name", "expected"), NOTICES.items())
 def test_notices(name, expected):
-    assert any(expected in notice for notice in words.notices(record_of(run(name))))
+    assert any(expected in notice for notice in words.notices(record(name)))
 
 
-def test_what_happened_on_the_way_is_noticed():
-    lost = Event("2026-01-01", 3, "lost with its worker", "its process died", "process 1")
-    facts = dataclasses.replace(record_of(run("stands")), events=(lost,))
-    (notice,) = words.notices(facts)
-    assert notice.startswith("On the way 1 try was lost with its worker; its block was given out")
+LOST = Event("2026-01-01", 3, "lost with its worker", "its process died", "process 1")
 
 
-def test_nothing_to_notice():
-    assert words.notices(record_of(run("stands"))) == []
-
-
-def test_what_the_accountant_certifies_is_noticed_where_it_is_more_than_claimed():
-    (notice,) = words.notices(record_of(run("broken")))
-    assert notice.startswith("The accountant certifies ε = ")
+def test_each_notice_alone():
+    stands = record("stands")
+    config = dataclasses.replace(stands.config, adversary="attribute")
+    beginnings = {
+        "On the way 1 try was lost with its worker; its block was given out": changed(
+            "stands", events=(LOST,)
+        ),
+        "The accountant certifies ε = ": record("broken"),
+        "The scores are odd.": changed("stands", caveats=("The scores are odd.",)),
+        "The record is there in both worlds, with one value": changed("stands", config=config),
+    }
+    for beginning, facts in beginnings.items():
+        (notice,) = words.notices(facts)
+        assert notice.startswith(beginning)
+    assert words.notices(stands) == []
 
 
 def test_a_claim_that_allows_everything_could_not_have_been_refuted():
-    told = record_of(run("no-limit"))
-    facts = dataclasses.replace(told, attacked={**told.attacked, "training": None})
+    facts = changed("no-limit", attacked={**record("no-limit").attacked, "training": None})
     assert facts.vacuous
     assert "the claim allows everything" in words.headline(facts)
     assert "Nothing was decided" in words.how_sure(facts)
-    assert not record_of(run("stands")).vacuous
-
-
-def test_what_the_scores_show_beside_the_verdict_is_noticed():
-    facts = dataclasses.replace(record_of(run("stands")), caveats=("The scores are odd.",))
-    assert words.notices(facts) == ["The scores are odd."]
-
-
-def test_an_attribute_is_no_test_of_membership():
-    stands = record_of(run("stands"))
-    config = dataclasses.replace(stands.config, adversary="attribute")
-    facts = dataclasses.replace(stands, config=config)
-    (notice,) = words.notices(facts)
-    assert "this is no test of membership" in notice
+    assert not record("stands").vacuous
 
 
 def test_a_method_of_unknown_power_is_not_said_to_have_had_too_few_trials():
-    few = record_of(run("few"))
-    own = dataclasses.replace(few, verdict=dataclasses.replace(few.verdict, power_known=False))
+    own = with_verdict("few", power_known=False)
     assert "it is not known what the method that was to decide" in words.headline(own)
     assert not any("noticed" in notice for notice in words.notices(own))
 
 
 def test_a_credible_bound_has_no_confidence():
-    assert words.certainty(record_of(run("stands"))) == "95 % confidence"
-    assert "which is no confidence" in words.certainty(record_of(run("bayesian")))
+    assert words.certainty(record("stands")) == "95 % confidence"
+    assert "which is no confidence" in words.certainty(record("bayesian"))
 
 
 def test_a_curve_that_crosses_elsewhere_is_in_the_headline():
-    facts = record_of(run("stands"))
-    high = {"band": (facts.lower["band"][0], tuple(1.0 for _ in facts.lower["band"][1]))}
-    crossing = dataclasses.replace(facts, lower=high)
+    fpr, tpr = record("stands").lower["band"]
+    crossing = changed("stands", lower={"band": (fpr, tuple(1.0 for _ in tpr))})
     assert crossing.crosses
     assert "was seen to learn more than it allows" in words.headline(crossing)
 
 
-def test_other_runs_are_counted():
-    facts = compared(record_of(run("stands")), [record_of(run("gradient")), record_of(run("api"))])
-    assert "3 attackers were tried" in words.not_said(facts)[0]
-    assert "one attacker was tried" in words.not_said(record_of(run("stands")))[0]
-
-
-def test_a_run_that_refuted_the_claim_is_not_told_in_passing():
-    stands = record_of(run("stands"))
-    gradient = record_of(run("gradient"))
-    verdict = dataclasses.replace(gradient.verdict, outcome="refuted")
-    broken = dataclasses.replace(gradient, verdict=verdict)
-    with pytest.raises(ValueError, match=r"report gradient\.run, with stands\.run beside it"):
-        compared(stands, [broken])
+def test_other_runs_are_counted_and_are_of_the_same_claim_and_training():
+    stands, gradient, api = (record(name) for name in ("stands", "gradient", "api"))
+    assert "3 attackers were tried" in words.not_said(compared(stands, [gradient, api]))[0]
+    assert "one attacker was tried" in words.not_said(stands)[0]
+    broken = with_verdict("gradient", outcome="refuted")
     assert compared(broken, [stands]).other_runs == (stands,)
-
-
-def test_only_runs_of_the_same_training_stand_beside_each_other():
-    stands = record_of(run("stands"))
-    other = dataclasses.replace(stands, attacked={**stands.attacked, "records": 7})
-    with pytest.raises(ValueError, match="which has other records"):
-        compared(stands, [other])
+    for other, told in (
+        (broken, r"report gradient\.run, with stands\.run beside it"),
+        (changed("stands", attacked={**stands.attacked, "records": 7}), "which has other records"),
+        (record("broken"), r"run must be a run against the claim of stands\.run"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            compared(stands, [other])
 
 
 def test_what_decides_nothing_is_no_evidence_either_way():
     for name in ("objected-above", "bayesian", "few"):
-        assert "Nothing was decided" in words.how_sure(record_of(run(name)))
-    assert "gave no evidence" in words.how_sure(record_of(run("stands")))
-
-
-def test_chance_is_bounded_only_if_the_assumption_holds():
-    assert words.how_sure(record_of(run("broken"))).endswith("this one refutes at most 5 %.")
+        assert "Nothing was decided" in words.how_sure(record(name))
+    assert "gave no evidence" in words.how_sure(record("stands"))
+    assert words.how_sure(record("broken")).endswith("this one refutes at most 5 %.")
 
 
 @pytest.mark.parametrize("name", SIX)
 def test_the_meaning_is_on_the_safe_side(name):
-    facts = record_of(run(name))
+    facts = record(name)
     tpr, belief = Reading("tpr"), Reading("belief")
     told = " ".join(words.meaning(facts))
     found = re.search(r"of at most ([\d,]+) in 1,000 people", told)
@@ -181,39 +168,9 @@ def test_the_meaning_is_on_the_safe_side(name):
     assert 0 <= sure / 100 - belief.value(facts.ceiling) < 1e-4
 
 
-def test_whom_the_claim_speaks_of():
-    assert "watches every step of the training" in words.meaning(record_of(run("stands")))[0]
-    assert "sees all that the training gives away" in words.meaning(record_of(run("own")))[0]
-    assert "and not another instead" in words.meaning(record_of(run("replace")))[0]
-    assert "none of this can be relied on" in words.meaning(record_of(run("broken")))[0]
-    assert (
-        "for the one record that was tested, in these very data, and for nobody else"
-        in words.meaning(record_of(run("local")))[0]
-    )
-
-
-def test_what_happened():
-    told = {
-        name: words.what_happened(record_of(run(name))) for name in ("stands", "api", "replace")
-    }
-    assert "an attacker watched 400 trainings" in told["stands"]
-    assert "looked at the finished models of 80 trainings on digits (8 records)" in told["api"]
-    assert "whether one record or another had been in the data" in told["replace"]
-
-
-def test_the_data_and_the_pair_of_a_test_are_named_truthfully():
-    made, natural = (words.tested(record_of(run(name))) for name in ("stands", "di"))
-    assert "data of the attacker’s own making in the form of digits: 8 copies" in made
-    assert "with one record, or with it zeroed out" in made
-    assert "records)" not in made
-    assert "Trainings on digits (8 records): the record that differs most" in natural
-    for name in ("stands", "public"):
-        assert "8 records" not in " ".join(words.not_tested(record_of(run(name))))
-
-
 @pytest.mark.parametrize("name", ["stands", "curve", "success", "gaussian"])
 def test_what_a_test_notices_stands_beside_what_the_claim_allows_there(name):
-    facts = record_of(run(name))
+    facts = record(name)
     shown = [float(each) for each in NUMBER.findall(words.noticed(facts).partition("test like")[2])]
     *_, seen, allowed, gap = shown
     assert gap == pytest.approx(seen - allowed)
@@ -226,11 +183,8 @@ def test_what_a_test_notices_stands_beside_what_the_claim_allows_there(name):
 
 
 def test_who_is_noticed_by_the_curve_may_keep_the_claim_where_it_was_decided():
-    facts, mechanism, attacker = (
-        record_of(run("curve")),
-        GDP(1.0, adjacency="zero-out"),
-        TradeOff.gaussian(1.2),
-    )
+    facts, attacker = record("curve"), TradeOff.gaussian(1.2)
+    mechanism = GDP(1.0, adjacency="zero-out")
     row = dataclasses.replace(facts.rows[0], allowed=attacker.tpr(facts.decided_at))
     claim = dataclasses.replace(facts.claim, mechanism=mechanism)
     low = dataclasses.replace(facts, claim=claim, rows=(row, *facts.rows[1:]))
@@ -269,18 +223,18 @@ def test_without_a_limit(name):
 
 
 def test_the_interval_of_the_deciding_number():
-    stands, broken = record_of(run("stands")), record_of(run("broken"))
+    stands = record("stands")
     least, most = NUMBER.findall(words.decided(stands))[1:3]
     assert float(least) <= 100 * stands.deciding.reached
     assert float(most) >= 100 * stands.deciding.allowed
     assert "If the claim is true, nobody reaches more than" in words.decided(stands)
-    assert "If the claim is true" not in words.decided(broken)
+    assert "If the claim is true" not in words.decided(record("broken"))
     for name in ("objected-above", "objected", "bayesian"):
-        assert words.decided(record_of(run(name))).endswith("the bound does not count.")
-        told = words.deciding_plainly(record_of(run(name)))
+        assert words.decided(record(name)).endswith("the bound does not count.")
+        told = words.deciding_plainly(record(name))
         assert told.startswith("Were the bound to count, it would say: ")
     assert words.deciding_plainly(stands) == sentences.plainly(stands.deciding)
-    assert words.decided(record_of(run("no-limit"))).endswith("No limit is claimed.")
+    assert words.decided(record("no-limit")).endswith("No limit is claimed.")
 
 
 @given(size=st.integers(2, 50), share=st.floats(0.01, 0.99))
@@ -308,6 +262,17 @@ def test_digits():
 # What it rests on, and what it leaves open --------------------------------------------------------
 
 TOLD = [
+    ("meaning", "stands", "watches every step of the training"),
+    ("meaning", "own", "sees all that the training gives away"),
+    ("meaning", "replace", "and not another instead"),
+    ("meaning", "broken", "none of this can be relied on"),
+    ("meaning", "local", "for the one record that was tested, in these very data, and for nobody"),
+    ("what_happened", "stands", "an attacker watched 400 trainings"),
+    ("what_happened", "api", "looked at the finished models of 80 trainings on digits (8 records)"),
+    ("what_happened", "replace", "whether one record or another had been in the data"),
+    ("tested", "stands", "data of the attacker’s own making in the form of digits: 8 copies"),
+    ("tested", "stands", "with one record, or with it zeroed out"),
+    ("tested", "di", "Trainings on digits (8 records): the record that differs most"),
     ("assumed", "stands", "server of federated learning"),
     ("assumed", "stands", "if the model is computed from the updates alone"),
     ("assumed", "stands", "counts for nothing"),
@@ -329,6 +294,9 @@ TOLD = [
     ("not_tested", "stands", "made its own data set"),
 ]
 NOT_TOLD = [
+    ("tested", "stands", "records)"),
+    ("not_tested", "stands", "8 records"),
+    ("not_tested", "public", "8 records"),
     ("assumed", "stands", "Poisson"),
     ("gdpr", "stands", "can be relied on"),
     ("hipaa", "stands", "can be relied on"),
@@ -346,7 +314,8 @@ EVERY = [
 
 
 def told(part, name):
-    return " ".join(getattr(words, part)(record_of(run(name))))
+    sentences = getattr(words, part)(record(name))
+    return sentences if isinstance(sentences, str) else " ".join(sentences)
 
 
 def test_assumptions_law_and_what_is_left_open():

@@ -60,7 +60,7 @@ def main() -> None:
 
     Characters that the terminal lacks are replaced. Output that nobody reads any more ends the
     command without a word; output that does not fit on the disk, or work that does not fit into
-    memory, with a sentence. What is said of the work in progress is said where that is possible.
+    memory, with a sentence. Messages about work in progress are dropped where nothing takes them.
     """
     _open_streams()
     try:
@@ -99,7 +99,6 @@ def _open_streams() -> None:
 
 
 def _call() -> int:
-    """The exit code of what was typed."""
     try:
         code = app(standalone_mode=False, prog_name="dprime")
     except UsageError as error:

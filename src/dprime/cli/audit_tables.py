@@ -11,6 +11,7 @@ from rich.text import Text
 from dprime.audit.record import AuditRecord
 from dprime.cli.tables import plain_table
 from dprime.metrics import Reading
+from dprime.show import words
 
 if TYPE_CHECKING:  # it needs PyTorch
     from dprime.audit.audits import Played
@@ -52,36 +53,14 @@ def audit_table(record: AuditRecord) -> Table:
             what = "Advantage between the two values"
         table.add_row(what + ("" if number else " (decides)"), *row.shown)
     trials = f"{record.trials['in']:,} + {record.trials['out']:,} trials"
-    method = record.method.method
-    rest = "" if method == "band" else f"; the first row by {method}"
-    table.caption = (
-        f"Reached: by the distribution-free band at {100 * record.config.confidence:g} % "
-        f"confidence, for all its rows together{rest}; {trials}."
-    )
+    table.caption = f"Reached: {words.reached_by(record)}; {trials}."
     return table
 
 
 def _identified_table(found: Mapping[str, Any]) -> Table:
-    """Bernau et al.'s numbers: the adversary's advantage, how sure it was, and ε′."""
     table = plain_table("Differential identifiability", "What", "Value", "How sure")
-    means = {
-        "advantage": "Advantage",
-        "predicted": "Advantage that the local sensitivities predict",
-    }
-    for name, what in means.items():
-        if (mean := found[name]) is not None:
-            error = f"± {mean['standard_error']:.4f} (standard error)"
-            table.add_row(what, f"{mean['value']:.4f}", error)
-    share = found["exceedance"]
-    table.add_row(
-        f"Runs whose belief exceeds {share['belief']:g}, from {share['prior']:g} (δ′)",
-        f"{share['value']:.4f}",
-        f"{share['low']:.4f} to {share['high']:.4f} at {100 * share['confidence']:g} %",
-    )
-    for estimate in found["epsilons"].values():
-        if estimate is not None:
-            what, kind = f"ε′ {estimate['source']}", f"{estimate['kind']}, no confidence"
-            table.add_row(what, f"{estimate['value']:.4f}", kind)
+    for what, _, value, sure in words.identified(found):
+        table.add_row(what, f"{value:.4f}", sure)
     return table
 
 
@@ -112,7 +91,6 @@ def _batch_table(played: Sequence[Played]) -> Table:
 
 
 def _identified_batch(played: Sequence[Played]) -> Table:
-    """The numbers of Bernau et al. for each audit by their adversary."""
     columns = ("Audit", "Advantage", "Predicted", "δ′, 95 % interval")
     table = plain_table("Differential identifiability", *columns)
     for each in played:

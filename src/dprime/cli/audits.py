@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from dprime import options
 from dprime.audit.config import AuditConfig, usual_options
 from dprime.audit.estimators import ESTIMATORS, FOR_TRIALS
@@ -18,7 +16,7 @@ from dprime.audit.record import AuditRecord
 from dprime.audit.scores import read_scores
 from dprime.audit.words import SEVERAL, audits_in, seed_in, words_in
 from dprime.cli import audit_tables, command
-from dprime.cli.command import say, show, takes
+from dprime.cli.command import argument, say, show, takes
 from dprime.option import names_of_file, read
 from dprime.runs.run import Run
 from dprime.runs.states import worker_lines
@@ -43,16 +41,12 @@ def plan(**given: str) -> None:
 # audit --------------------------------------------------------------------------------------------
 
 AUDIT = (*usual_options(), options.SEED_FROM)
+TOML = "TOML file of one audit or several; options override it."
 
 
 @takes(*AUDIT, *options.BACKENDS, options.RUN, options.FAIL_ON, options.JSON)
 def audit(
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            help="TOML file of one audit or several; options override it.", metavar="FILE"
-        ),
-    ] = None,
+    file: Annotated[Path | None, argument("FILE", TOML)] = None,
     **given: str,
 ) -> None:
     """Attack a training repeatedly to test its claim. Exit code 1 if it is refuted."""
@@ -146,6 +140,7 @@ ROWS = {
 }
 """What must be true of the rows, of trials of two worlds and of one run."""
 
+CSV = "CSV with the columns score (members high) and world (in, out)."
 BOUND = (
     options.METHOD.here(USUAL_METHOD, choices=(*ESTIMATORS,)),
     options.DELTA.here(1e-5),
@@ -154,15 +149,7 @@ BOUND = (
 
 
 @takes(*BOUND, options.JSON)
-def bound(
-    scores: Annotated[
-        Path,
-        typer.Argument(
-            help="CSV with the columns score (members high) and world (in, out).", metavar="FILE"
-        ),
-    ],
-    **given: str,
-) -> None:
+def bound(scores: Annotated[Path, argument("FILE", CSV)], **given: str) -> None:
     """Compute a lower bound on ε from your own attack scores."""
     found = lower_bound(*read_scores(scores), **read(BOUND, given))
     lines = [found.sentence()]

@@ -14,7 +14,7 @@ from dprime import options, text, validate
 from dprime.check import check as look
 from dprime.check import to_sarif
 from dprime.check.files import SCRIPTS
-from dprime.cli.command import FAILED, show, starting, takes
+from dprime.cli.command import FAILED, argument, show, starting, takes
 from dprime.option import read
 
 if TYPE_CHECKING:
@@ -26,17 +26,12 @@ CHECKED = (
     options.DATASET_SIZE.here(note="For files that do not say it."),
     options.DELTA.here(note="Default: the file's own, or 1e-5."),
 )
+READ = "Scripts, notebooks, checkpoints, JSON descriptions."
 FORMAT = options.FORMAT.here("text", choices=("text", "sarif"))
 
 
 @takes(*CHECKED, FORMAT, options.JSON)
-def check(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(help="Scripts, notebooks, checkpoints, JSON descriptions.", metavar="FILE"),
-    ],
-    **given: str,
-) -> None:
+def check(paths: Annotated[list[Path], argument("FILE", READ)], **given: str) -> None:
     """Find mistakes in Opacus scripts, notebooks or checkpoints. Exit code 1 if there is one."""
     asked = read(CHECKED, given)
     if sarif := validate.one_of("format", given.get("format", "text"), FORMAT.choices) == "sarif":

@@ -51,6 +51,11 @@ def _annotate(each: Option) -> Any:
     )
 
 
+def argument(metavar: str, words: str) -> Any:
+    """What a command takes without a name before it."""
+    return typer.Argument(help=words, metavar=metavar)
+
+
 ALSO = {"path": "run", "settings": "file", "attack": "attacks", "pool": "data"}
 """What errors call a parameter of a command besides its own name."""
 
@@ -59,7 +64,7 @@ takes = partial(option.takes, annotate=_annotate)
 
 
 class Command(TyperCommand):
-    """A command; its errors name options as they are typed."""
+    """A command whose errors name options as people type them."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return without_types(super().get_params(ctx))
@@ -180,7 +185,7 @@ def check_fail_on(given: Mapping[str, str]) -> None:
 
 
 def check_torch(work: str) -> None:
-    """Say what is missing before an import fails with less to go on."""
+    """Refuse work that needs PyTorch where it is missing, with the command that installs it."""
     if find_spec("torch") is None:
         lacking = f"installed for {work}"
         raise validate.invalid_input("PyTorch", "missing", lacking, text.install("train"))

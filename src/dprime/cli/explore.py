@@ -9,12 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.progress import track
 
 from dprime import options, validate
-from dprime.cli.command import HERE, say, starting, takes
+from dprime.cli.command import HERE, argument, say, starting, takes
 from dprime.option import read
 from dprime.show.needs import check_server
 
@@ -23,8 +22,7 @@ SERVING = (options.HOST, options.PORT, options.TOKEN, options.NO_BROWSER)
 
 @takes(*SERVING, options.STATIC, options.WORKERS.here(note="For --static."), options.JSON)
 def explore(
-    folder: Annotated[Path, typer.Argument(help="Folder of the runs.", metavar="FOLDER")] = HERE,
-    **given: str,
+    folder: Annotated[Path, argument("FOLDER", "Folder of the runs.")] = HERE, **given: str
 ) -> None:
     """Serve the interactive explorer on this machine, until Ctrl-C."""
     port = read([options.PORT], given).get("port", options.PORT.default)

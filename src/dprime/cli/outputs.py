@@ -1,4 +1,4 @@
-"""Files that commands write: what may be overwritten, and what is said of it."""
+"""Files that commands write: what may be overwritten, and the line about each."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +46,9 @@ def frontier(**given: str) -> None:
     where = command.backend_of(given, request.device)
     found = finish_frontier(request, command.path_of(given, "frontier", request.data), where, given)
     if "charts" in given:
-        _draw(_of_frontier(found), given)
+        from dprime.show.membership import frontier_chart  # noqa: PLC0415  it draws
+
+        _draw({"frontier": frontier_chart(found)}, given)
 
 
 @takes(*INFERENCE, *WRITTEN, options.FAIL_ON, options.JSON)
@@ -61,7 +62,9 @@ def infer(**given: str) -> None:
     where = command.backend_of(given, request.device)
     found = finish_inference(request, command.path_of(given, "infer", request.data), where, given)
     if "charts" in given:
-        _draw(_of_inference(found), given)
+        from dprime.show.membership import inference_charts  # noqa: PLC0415  it draws
+
+        _draw(inference_charts(found), given)
     command.exit_on([found.verdict], given)
 
 
@@ -118,37 +121,10 @@ def _make_folder(given: Mapping[str, str], *names: str) -> None:
 
 
 def _draw(drawn: Mapping[str, Chart], given: Mapping[str, str]) -> None:
+    form = given.get("format", "svg")
     for name, chart in drawn.items():
-        form = given.get("format", "svg")
         path = Path(given["charts"]) / f"{name}.{form}"
         command.note(written("charts", path, chart.drawn(form)), given)
-
-
-def _of_frontier(found: FrontierRecord) -> dict[str, Chart]:
-    from dprime.show import charts  # noqa: PLC0415  it draws
-
-    points = []
-    for each in found.points:
-        joint = each.among(len(found.points)).numbers  # the best is picked among them
-        points.append(charts.FrontierPoint(each.probability, *joint, each.epsilon))
-    series = charts.FrontierSeries(found.target, tuple(points))
-    length = f"{found.epochs:g} epochs" if found.steps is None else f"{found.steps:,} steps"
-    of = f"{found.planned} {length}, batches of {found.batch_size:g}, ε at δ = {found.delta:g}"
-    return {"frontier": replace(charts.frontier((series,), found.data), of=of)}
-
-
-def _of_inference(record: InferenceRecord) -> dict[str, Chart]:
-    """Each π's curves; with several, also each attack's precision against π."""
-    from dprime.show.membership import precision_charts, roc_chart  # noqa: PLC0415  it draws
-
-    found, several = record.inferences, len(record.inferences) > 1
-    drawn: dict[str, Chart] = {}
-    for each in found:
-        name = f"membership-roc-{each.probability:g}" if several else "membership-roc"
-        drawn[name] = roc_chart(each, record.data)
-    for name, chart in precision_charts(found, record.data).items() if several else ():
-        drawn[f"precision-over-prior-{name}"] = chart
-    return drawn
 
 
 # Tables -------------------------------------------------------------------------------------------

@@ -6,18 +6,17 @@ import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from dprime import bounded, options, validate
 from dprime.audit.limits import risks
 from dprime.audit.record import AuditRecord, record_of
-from dprime.cli.command import FAILED, say, show, starting, takes
+from dprime.cli.command import FAILED, argument, say, show, starting, takes
 from dprime.cli.outputs import LONGEST, check_ending, check_name, written
 from dprime.cli.runs import show_kept
 from dprime.option import names_of_file, read
-from dprime.runs.run import Run
 from dprime.show import card as card_of
 from dprime.show import card_markdown
 from dprime.show.compared import compared
@@ -25,9 +24,7 @@ from dprime.show.deployment import DEPLOYMENT, Deployment
 from dprime.show.needs import check_report
 from dprime.show.words import headline
 
-if TYPE_CHECKING:
-    from dprime.show.report import Drawings
-
+OTHERS = "Other runs of the same claim, to compare."
 WRITTEN = (
     options.OUT.here(note="Default: the run's name with .html."),
     options.PDF,
@@ -42,15 +39,11 @@ WRITTEN = (
 
 @takes(*WRITTEN, *DEPLOYMENT, options.JSON)
 def report(
-    run: Annotated[Path, typer.Argument(help="File of the run.", metavar="RUN")],
-    others: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Other runs of the same claim, to compare.", metavar="OTHER"),
-    ] = None,
+    run: Annotated[Path, argument("RUN", "File of the run.")],
+    others: Annotated[list[Path] | None, argument("OTHER", OTHERS)] = None,
     **given: str,
 ) -> None:
     """Write an audit's report and privacy card. Exit code 1 if claim or limit is not kept."""
-    _check_audit(run, given)
     if show_kept(run, given):
         return
     asked = read(WRITTEN, given)
@@ -67,16 +60,17 @@ def report(
     check_report()
     starting(f"Drawing the report of {run}", given)
     from dprime.show.pdf import printed  # noqa: PLC0415  seldom asked for
-    from dprime.show.report import drawings_of, report_html  # noqa: PLC0415  it draws
+    from dprime.show.record_charts import charts_of  # noqa: PLC0415  it draws
+    from dprime.show.report import report_html  # noqa: PLC0415
 
     record = compared(record_of(run), [record_of(other) for other in others or ()])
     exported = _exported(record, asked, about)
-    drawings = drawings_of(record)
-    for chart, _ in drawings if "charts" in asked else ():
-        check("charts", asked["charts"] / f"{chart.name}.{kind}", (f".{kind}",))
-    made = [written("out", page, report_html(record, drawings, about))]
-    if "charts" in asked:
-        made += _charts(asked["charts"], kind, drawings)
+    charts = charts_of(record)
+    drawn = {asked["charts"] / f"{c.name}.{kind}": c for c in charts} if "charts" in asked else {}
+    for path in drawn:
+        check("charts", path, (f".{kind}",))
+    made = [written("out", page, report_html(record, charts, about))]
+    made += [written("charts", path, chart.drawn(kind)) for path, chart in drawn.items()]
     if "card" in asked:
         made.append(written("card", asked["card"], _card(asked["card"], record, about)))
     if "pdf" in asked:
@@ -118,35 +112,11 @@ def _text(card: Path) -> str:
         raise validate.invalid_input("model_card", "in another encoding", "UTF-8", remedy) from None
 
 
-def _check_audit(path: Path, given: Mapping[str, str]) -> None:
-    """Refuse what only an audit's report has; of everything else tables are printed."""
-    with Run.open(path, verify=False) as run:
-        for name in given if run.kind != "audit" else ():
-            if name == "json":
-                continue
-            wanted = f"left out, as this is no audit but {run.kind}"
-            remedy = "leave it out for tables; for a page, report an audit of the same training"
-            raise validate.invalid_value(name, given[name], wanted, remedy)
-
-
 def _format(asked: Mapping[str, Any]) -> str:
     if "format" in asked and "charts" not in asked:
         wanted, remedy = "given with a folder for the charts", "add --charts FOLDER"
         raise validate.invalid_value("format", asked["format"], wanted, remedy)
     return validate.one_of("format", asked.get("format", "svg"), options.CHART_FORMAT.choices)
-
-
-def _charts(folder: Path, kind: str, drawings: Drawings) -> list[str]:
-    from dprime.show.svg import standalone_svg  # noqa: PLC0415  it draws
-
-    return [
-        written(
-            "charts",
-            folder / f"{chart.name}.{kind}",
-            standalone_svg(chart, svg) if kind == "svg" else chart.drawn(kind),
-        )
-        for chart, svg in drawings
-    ]
 
 
 def _card(path: Path, record: AuditRecord, about: Deployment) -> str:

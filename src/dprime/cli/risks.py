@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.table import Table
 from rich.text import Text
 
 from dprime import options, text, validate
 from dprime.check import check
-from dprime.cli.command import say, show, starting, takes
+from dprime.cli.command import argument, say, show, starting, takes
 from dprime.cli.tables import plain_table, risk_table
 from dprime.consequences import Consequences
 from dprime.mechanisms import DEFAULT_ADJACENCY
@@ -34,20 +33,13 @@ from dprime.request import (
 from dprime.text import round_up
 
 ENOUGH = "--epsilon 3 --delta 1e-5, or --noise-multiplier 1.1 --sample-rate 0.01 --steps 2000"
+SAVED = "Opacus checkpoint, or JSON file of a history or description."
 OF_FILES = ("adjacency", "group_size", "dataset_size")
 """What a saved training may be asked for besides."""
 
 
 @takes(*RISK, *STATED, *CONDITIONS, options.ESTIMATES, options.JSON)
-def risk(
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            help="Opacus checkpoint, or JSON file of a history or description.", metavar="FILE"
-        ),
-    ] = None,
-    **given: str,
-) -> None:
+def risk(file: Annotated[Path | None, argument("FILE", SAVED)] = None, **given: str) -> None:
     """Bound what an attacker can achieve against a training, or under a stated guarantee."""
     if file is None and not {each.name for each in (*TRAINING, *STATED)} & given.keys():
         needed = "A training, a guarantee or a file", "be given", "none is"

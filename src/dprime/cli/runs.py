@@ -9,7 +9,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -17,7 +16,7 @@ from rich.text import Text
 
 from dprime import options, validate
 from dprime.cli import command
-from dprime.cli.command import takes
+from dprime.cli.command import argument, takes
 from dprime.cli.tables import plain_table
 from dprime.runs.folder import Summary, list_runs
 from dprime.runs.run import Run
@@ -36,9 +35,7 @@ OF_MODELS = ("that of shadow models alone", "one with a result")
 
 
 @takes(*options.BACKENDS, options.ALLOW_CODE, options.FAIL_ON, options.JSON)
-def resume(
-    run: Annotated[Path, typer.Argument(help="File of the run.", metavar="RUN")], **given: str
-) -> None:
+def resume(run: Annotated[Path, argument("RUN", "File of the run.")], **given: str) -> None:
     """Continue an interrupted run; finished blocks are kept."""
     command.check_fail_on(given)
     command.check_torch("an audit")
@@ -86,10 +83,15 @@ def _without_names(run: Path, kind: str) -> validate.InputError:
 def show_kept(path: Path, given: Mapping[str, str]) -> bool:
     """Print the tables of what an inference or a frontier has kept; an audit has a page instead."""
     with Run.open(path, verify=False) as run:
-        if run.kind == "audit":
-            return False
+        kind = run.kind
+    if kind == "audit":
+        return False
+    for name in (each for each in given if each != "json"):
+        wanted = f"left out, as this is no audit but {kind}"
+        remedy = "leave it out for tables; for a page, report an audit of the same training"
+        raise validate.invalid_value(name, given[name], wanted, remedy)
     with Run.open(path) as run:
-        kind, result = run.kind, run.result
+        result = run.result
     if kind == "models":
         remedy = "report the inference that they were trained for"
         raise validate.invalid_input("run", *OF_MODELS, remedy)
@@ -116,10 +118,7 @@ def _tables(kind: str, result: Mapping[str, Any]) -> list[Table | str]:
 
 @takes(options.WATCH, options.JSON)
 def runs(
-    folder: Annotated[
-        Path, typer.Argument(help="Folder of the runs.", metavar="FOLDER")
-    ] = command.HERE,
-    **given: str,
+    folder: Annotated[Path, argument("FOLDER", "Folder of the runs.")] = command.HERE, **given: str
 ) -> None:
     """List the runs in a folder, and in its folder runs/, with their progress."""
     if "watch" in given and "json" not in given:

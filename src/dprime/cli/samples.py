@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from dprime import options
-from dprime.cli.command import say, show, takes
+from dprime.cli.command import argument, say, show, takes
 from dprime.mechanisms import DPSGD
 from dprime.membership.pool import EMPTY_DRAW
 from dprime.membership.pool_files import ENDING, PoolFacts, others_can_read
@@ -38,10 +36,7 @@ CERTIFIED = (options.NOISE_MULTIPLIER, options.STEPS)
 
 @takes(*DRAWN, *CERTIFIED, options.JSON)
 def sample(
-    pool: Annotated[
-        Path,
-        typer.Argument(help="The pool's records: CSV, TSV, Parquet, .npy or .npz.", metavar="POOL"),
-    ],
+    pool: Annotated[Path, argument("POOL", "The pool's records: CSV, TSV, Parquet, .npy or .npz.")],
     **given: str,
 ) -> None:
     """Draw a secret training set from a pool by independent coin flips."""
@@ -75,7 +70,6 @@ def _files(out: Path, asked: dict[str, Any], seed_was_there: bool) -> dict[str, 
 
 
 def _print(pool: Path, facts: PoolFacts, files: dict[str, str], certify: str) -> None:
-    """The public facts, and where the files are."""
     low, high, prior = facts.smallest_probability, facts.probability, "π"
     kept = f"probability {high:.6g}"
     if low != high:

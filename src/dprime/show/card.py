@@ -115,7 +115,6 @@ def _group(found: Group) -> dict[str, float]:
 
 
 def _other(record: AuditRecord) -> dict[str, Any]:
-    """Another run against the same claim, in short."""
     return {
         "run": record.name, "adversary": record.adversary, "sees": record.attacked["sees"],
         "outcome": record.verdict.outcome, "metric": record.deciding.title,
@@ -157,7 +156,7 @@ def card_markdown(record: AuditRecord, about: Deployment | None = None) -> str:
         _items([
             f"Claim: {record.claim.described}; {say(f'compared.{record.adjacency}')}.",
             *([] if certified is None else [f"{certified}."]),
-            f"Tested: {words.trainings(record)}. {words.tested(record)}",
+            f"Tested: {record.blocks.total_trials:,} trainings. {words.tested(record)}",
             f"Verdict: {record.sentence}",
             *(f"Beside it: {other.name}, {other.adversary}: {other.sentence}"
               for other in record.other_runs),

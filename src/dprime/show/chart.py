@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -87,8 +87,16 @@ class Chart:
 
     def rows(self) -> list[Row]:
         """Everything that is drawn, as one table; finite numbers and words only."""
-        columns = self.columns
-        return [row for each in self.series for row in self._rows(each, columns)]
+        parts = ("panel", "low", "high")
+        named = [part for part in parts if any(getattr(each, part) for each in self.series)]
+        if any(each.words is not None for each in self.series):
+            named += ["words", "side"]
+        columns = ("series", self.x.field, self.y.field, *named)
+        return [
+            dict(zip(columns, cells, strict=True))
+            for each in self.series
+            for cells in each.cells(named)
+        ]
 
     @property
     def text(self) -> str:
@@ -96,7 +104,6 @@ class Chart:
         return " ".join([self.about, *(self._spoken(each) for each in self.series if each.says)])
 
     def _spoken(self, series: Series) -> str:
-        """Some points of a series in words."""
         name = f"{series.panel}, {series.name}" if series.panel else series.name
         told = []
         for place in series.places:
@@ -112,30 +119,12 @@ class Chart:
 
     def table(self) -> list[Row]:
         """The numbers alone, for people who would rather read them."""
+        words = [each.name for each in self.series if each.kind == "words"]
         return [
             {name: value for name, value in row.items() if name not in ("words", "side")}
-            for each in self.series
-            if each.kind != "words"
-            for row in self._rows(each, self.columns)
+            for row in self.rows()
+            if row["series"] not in words
         ]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of a row that not every chart has."""
-        parts = ("panel", "low", "high")
-        named = [part for part in parts if any(getattr(each, part) for each in self.series)]
-        words = any(each.words is not None for each in self.series)
-        return (*named, "words", "side") if words else tuple(named)
-
-    def _rows(self, series: Series, columns: Sequence[str]) -> Iterator[Row]:
-        found = [(name, getattr(series, name)) for name in columns]
-        for place, x in enumerate(series.x):
-            row: Row = {"series": series.name, self.x.field: x}
-            row[self.y.field] = series.y[place] if series.y else None
-            for name, value in found:
-                alone = isinstance(value, str)
-                row[name] = value if alone else value[place] if value else None
-            yield row
 
     def spec(
         self, theme: Theme = "light", *, width: float | None = None, empty: bool = False
@@ -148,15 +137,16 @@ class Chart:
             empty: whether it is for a page: without rows and words of its own, and as wide as the
                 element that holds it.
         """
-        drawing = vega.Drawing(self.x, self.y, self.series, theme, self.horizontal, self.height)
-        drawn = drawing.spec(vega.NARROW if empty else width)
         if empty:
             page = {"width": "container", "datasets": {TABLE: []}, "usermeta": self._meaning()}
-            return drawn | page
-        title, caption = self.heading(width or look.WIDTH)
-        told = {"text": title, "subtitle": caption}
-        words = {"title": told, "description": self.text}
-        return drawn | words | {"datasets": {TABLE: self.rows()}}
+            return vega.specification(self, theme, vega.NARROW) | page
+        width = width or look.WIDTH
+        title, caption = self.heading(width)
+        return vega.specification(self, theme, width) | {
+            "title": {"text": title, "subtitle": caption},
+            "description": self.text,
+            "datasets": {TABLE: self.rows()},
+        }
 
     def heading(self, width: float) -> tuple[list[str], list[str]]:
         """The lines of the title, and in small below it: what it is of, and by which dprime."""
@@ -170,10 +160,9 @@ class Chart:
 
     def _meaning(self) -> dict[str, Any]:
         """What a page needs to read values aloud, and to draw two charts as one."""
-        axes = {"x": self.x, "y": self.y}
         told = {
-            name: {"field": axis.field, "title": axis.title, "percent": axis.percent}
-            for name, axis in axes.items()
+            name: {part: getattr(axis, part) for part in ("field", "title", "percent")}
+            for name, axis in (("x", self.x), ("y", self.y))
         }
         says = {each.name: each.says for each in self.series if each.says}
         return {**told, "says": says, "drawn": [each.name for each in self.series]}

@@ -8,32 +8,32 @@ from dataclasses import replace
 from dprime import validate
 from dprime.audit.record import AuditRecord
 
+OF_TRAINING = {"data": "data", "records": "records", "trainer": "training"}
+"""What two runs have in common that attacked the same training, and what it is called."""
+
 
 def compared(facts: AuditRecord, others: Sequence[AuditRecord]) -> AuditRecord:
     """A run with others beside it, which put the same claim and the same training to the test.
 
     Args:
-        facts: of the run that is told about.
-        others: of the other runs. One that refuted the claim must be the one that is told about.
+        facts: the run that is reported.
+        others: the other runs. If one of them refuted the claim, that one must be reported.
     """
+    wanted, remedy = f"a run against the claim of {facts.name}", "leave it out"
     for other in others:
-        _check_same(facts, other)
-        if other.refuted and not facts.refuted:
+        apart = [
+            what
+            for name, what in OF_TRAINING.items()
+            if facts.attacked[name] != other.attacked[name]
+        ]
+        shown = ""
+        if not facts.claim.same_as(other.claim) or facts.adjacency != other.adjacency:
+            shown = f"which has another ({other.claim.described})"
+        elif apart:
+            shown, wanted = f"which has other {apart[0]}", f"{wanted} and its training"
+        elif other.refuted and not facts.refuted:
+            shown, wanted = "which refuted the claim", "a run that did not refute the claim"
             remedy = f"report {other.name}, with {facts.name} beside it"
-            shown = f"{other.name}, which refuted the claim"
-            raise validate.invalid_input(
-                "run", shown, "a run that did not refute the claim", remedy
-            )
+        if shown:
+            raise validate.invalid_input("run", f"{other.name}, {shown}", wanted, remedy)
     return replace(facts, other_runs=tuple(others))
-
-
-def _check_same(facts: AuditRecord, other: AuditRecord) -> None:
-    """Refuse a run of another claim, or of another training."""
-    wanted = f"a run against the claim of {facts.name}"
-    if not facts.claim.same_as(other.claim) or facts.adjacency != other.adjacency:
-        shown = f"{other.name}, which has another ({other.claim.described})"
-        raise validate.invalid_input("run", shown, wanted, "leave it out")
-    for what in ("data", "records", "trainer"):
-        if facts.attacked[what] != other.attacked[what]:
-            shown = f"{other.name}, which has other {what if what != 'trainer' else 'training'}"
-            raise validate.invalid_input("run", shown, f"{wanted} and its training", "leave it out")

@@ -1,4 +1,4 @@
-"""Who decides about which model, and what they accept: what a report is told beside its record."""
+"""What a report needs beside its record: who decides about which model, and what they accept."""
 
 from __future__ import annotations
 

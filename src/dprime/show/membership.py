@@ -1,4 +1,4 @@
-"""Charts of what membership inference found."""
+"""Charts of what membership inference and frontiers found."""
 
 from __future__ import annotations
 
@@ -11,22 +11,48 @@ import numpy as np
 from dprime.membership.results import mean_tpr, roc
 from dprime.show.chart import Chart, labelled
 from dprime.show.charts import (
+    FrontierPoint,
+    FrontierSeries,
     Points,
     PrecisionLine,
     PrecisionPoint,
     RocCurve,
+    frontier,
     membership_roc,
     precision_over_prior,
 )
 from dprime.show.charts.membership import LEAST_FPR
 
 if TYPE_CHECKING:
-    from dprime.membership.inference import AttackResult, Inference
+    from dprime.membership.frontiers import FrontierRecord
+    from dprime.membership.inference import AttackResult, Inference, InferenceRecord
 
 POINTS = 31
 """Rates of false alarms at which the targets' curves are averaged."""
 
 BASELINE = "baseline"
+
+
+def inference_charts(record: InferenceRecord) -> dict[str, Chart]:
+    """Each π's curves; with several, also each attack's precision against π; by their names."""
+    found, data = record.inferences, record.data
+    if len(found) == 1:
+        return {"membership-roc": roc_chart(found[0], data)}
+    curves = {f"membership-roc-{each.probability:g}": roc_chart(each, data) for each in found}
+    shares = precision_charts(found, data)
+    return curves | {f"precision-over-prior-{name}": chart for name, chart in shares.items()}
+
+
+def frontier_chart(record: FrontierRecord) -> Chart:
+    """The accuracy at each π."""
+    points = []
+    for each in record.points:
+        joint = each.among(len(record.points)).numbers  # the best is picked among them
+        points.append(FrontierPoint(each.probability, *joint, each.epsilon))
+    series = FrontierSeries(record.target, tuple(points))
+    length = f"{record.epochs:g} epochs" if record.steps is None else f"{record.steps:,} steps"
+    of = f"{record.planned} {length}, batches of {record.batch_size:g}, ε at δ = {record.delta:g}"
+    return replace(frontier((series,), record.data), of=of)
 
 
 def roc_chart(found: Inference, data: str) -> Chart:

@@ -1,4 +1,4 @@
-"""What the extras are needed for, said before an import fails with less to go on."""
+"""Checks that an extra is installed, with an error that says how to install it."""
 
 from __future__ import annotations
 

@@ -1,21 +1,24 @@
 """What a notebook shows of a curve or an audit: sentences, a table, and a drawing where it can be.
 
 The core knows nothing of this module but its name: curves, tables and audits load it when a
-notebook asks. A report shows itself in a frame of its own, so that neither page's style
+notebook asks. A report stands in a separate frame, so that neither page's style
 reaches the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from html import escape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from dprime import text, validate
 from dprime.curve import Estimate, TradeOff, TradeOffMetrics
-from dprime.show.charts import Points, trade_off, trade_offs
+from dprime.show import words
+from dprime.show.charts import trade_off, trade_offs
 from dprime.show.needs import check_drawing
+from dprime.show.record_charts import curve_chart
 from dprime.show.vega import in_both_themes
 from dprime.table import Table
 
@@ -49,18 +52,10 @@ def chart_of(curves: TradeOffMetrics | Mapping[str, TradeOffMetrics], **options:
 def audit_html(record: AuditRecord) -> str:
     """An audit: the verdict, what was reached beside what is allowed, and both curves."""
     rows = [(row.title, *row.shown) for row in record.rows]
-    percent, method = f"{100 * record.config.confidence:g} %", record.method.method
-    note = f"The first row decides. Reached: at {percent} confidence by the band, for all its rows "
-    note += "together"
-    note += "." if method == "band" else f"; the first row by {method}."
+    note = f"The first row decides. Reached: {words.reached_by(record)}."
     table = _table(("What", "Reached, at least", "Allowed, at most"), rows, note)
-    marked = 0.01 if record.decided_at is None else record.decided_at
-    chart = trade_off(
-        Points(record.claim.fpr, record.claim.tpr), Points(*record.lower[record.drawn]),
-        confidence=record.config.confidence, fpr=marked,
-        refuted=record.refuted or record.understated,
-    )  # fmt: skip
-    return f"<p><strong>{escape(record.sentence)}</strong></p>{table}{_drawing(lambda: chart)}"
+    drawing = _drawing(partial(curve_chart, record))
+    return f"<p><strong>{escape(record.sentence)}</strong></p>{table}{drawing}"
 
 
 def report_frame(record: AuditRecord) -> str:

@@ -26,23 +26,22 @@ def charts_of(record: AuditRecord) -> list[Chart]:
     Args:
         record: from `record_of`, or from `compared`.
     """
-    claim = Points(record.claim.fpr, record.claim.tpr)
-    lower = Points(*record.lower[record.drawn])
-    marked = 0.01 if record.decided_at is None else record.decided_at
-    drawn: list[Chart] = [
-        charts.trade_off(
-            claim, lower, confidence=record.config.confidence, log=log,
-            refuted=record.refuted or record.understated,
-            fpr=marked,
-        )
-        for log in (False, True)
-    ]  # fmt: skip
+    drawn = [curve_chart(record, log=log) for log in (False, True)]
     if _has_scores(record):
         drawn.append(charts.scores(record.played.in_scores, record.played.out_scores))
     if record.other_runs:
         drawn.append(_ladder([record, *record.other_runs]))
     made = [*drawn, *_belief_charts(record), *_claim_charts(record)]
     return [each if each.of else replace(each, of=_of(record)) for each in made]
+
+
+def curve_chart(record: AuditRecord, *, log: bool = False) -> Chart:
+    """What is claimed, and what was reached."""
+    return charts.trade_off(
+        Points(record.claim.fpr, record.claim.tpr), Points(*record.lower[record.drawn]),
+        confidence=record.config.confidence, log=log, fpr=record.decided_at or 0.01,
+        refuted=record.refuted or record.understated,
+    )  # fmt: skip
 
 
 def _of(record: AuditRecord) -> str:

@@ -48,30 +48,21 @@ AUTHORITIES: Sequence[Mapping[str, Any]] = tomllib.loads(
 """What authorities and standards ask, and what an audit shows of it."""
 
 
-Drawings = Sequence[tuple[Chart, str]]
-"""Charts, each with its SVG."""
-
-
-def drawings_of(record: AuditRecord) -> Drawings:
-    """The charts of a run, each drawn once: for its report, and for files of their own."""
-    return [(chart, inline_svg(chart)) for chart in charts_of(record)]
-
-
 def report_html(
-    record: AuditRecord, drawings: Drawings | None = None, about: Deployment | None = None
+    record: AuditRecord, charts: Sequence[Chart] | None = None, about: Deployment | None = None
 ) -> str:
     """The report as one HTML page, without script and without any outside address.
 
     Args:
         record: from `record_of`, or from `compared` with other runs beside it.
-        drawings: from `drawings_of`, where somebody has them already.
+        charts: from `charts_of`, where somebody has them already.
         about: who decides about which model, and what they accept.
     """
     check_report()
     shown = {**card(record, about), "beside": [card(other) for other in record.other_runs]}
-    charts = _charts(drawings_of(record) if drawings is None else drawings)
+    drawn = _charts(charts_of(record) if charts is None else charts)
     context = _context(record, shown, about or Deployment())
-    page = str(_template().render(**context, charts=charts))
+    page = str(_template().render(**context, charts=drawn))
     return page.replace(" %", "\N{NO-BREAK SPACE}%")  # a number keeps its sign on its line
 
 
@@ -87,7 +78,6 @@ def _template() -> Any:
 
 
 def _context(record: AuditRecord, shown: Mapping[str, Any], about: Deployment) -> dict[str, Any]:
-    """What the template reads beside the card."""
     return {
         "card": shown,
         "record": record,
@@ -104,7 +94,7 @@ def _context(record: AuditRecord, shown: Mapping[str, Any], about: Deployment) -
         "profile": {answer.name: answer for answer in record.claim.profile()},
         "unreliable": " ".join(words.unreliable(record)),
         "bars": _bars(record),
-        "identified": _identified(record),
+        "identified": words.identified(record.identifiability),
         "times": f"{1 / EXCEEDED:,.0f}",
         "why_unseen": blind_spots.WHY,
         "cannot_see": blind_spots.cannot_see(engine=record.attacked["training"] is not None),
@@ -134,35 +124,6 @@ def way(name: str, side: str) -> str:
     if name != "curve" and not METRICS[name].rises:
         return {"floor": "ceiling", "ceiling": "floor"}.get(side, side)
     return f"{side}-share" if name == "curve" or METRICS[name].share else side
-
-
-def _identified(record: AuditRecord) -> list[tuple[str, str, str]]:
-    """The rows of Bernau et al.'s numbers: what, where it is in the card, and how sure."""
-    found = record.identifiability
-    if found is None:
-        return []
-    rows = [
-        (what, name, f"± {found[name]['standard_error']:.2g} (standard error)")
-        for name, what in (
-            ("advantage", "Advantage of the adversary's answers"),
-            ("predicted", "Advantage that the local sensitivities predict"),
-        )
-        if found[name] is not None
-    ]
-    share = found["exceedance"]
-    rows.append((
-        f"Trainings with the record whose belief exceeds {share['belief']:g}, from "
-        f"{share['prior']:g} (δ′)",
-        "exceedance",
-        f"{share['low']:.4g} to {share['high']:.4g} at {100 * share['confidence']:g} % "
-        f"confidence, {share['trials']:,} trainings",
-    ))  # fmt: skip
-    rows += [
-        (f"ε′ {estimate['source']}", f"epsilons.{name}", "a point estimate with no confidence")
-        for name, estimate in found["epsilons"].items()
-        if estimate is not None
-    ]
-    return [(what, f"identifiability.{place}.value", sure) for what, place, sure in rows]
 
 
 def _bars(record: AuditRecord) -> list[dict[str, Any]]:
@@ -195,25 +156,21 @@ AGAIN = "The same on logarithmic axes, for attackers who seldom accuse the wrong
 """The heading of a second chart with the same finding."""
 
 
-def _charts(drawings: Drawings) -> list[dict[str, Any]]:
-    """The charts as the page shows them; no finding is told twice."""
+def _charts(charts: Sequence[Chart]) -> list[dict[str, Any]]:
+    """The charts as the page shows them; no finding is told twice, and no digit is left out."""
     shown, told = [], set[str]()
-    for chart, svg in drawings:
+    for chart in charts:
         rows = chart.table()
-        columns = [name for name in rows[0] if any(row.get(name) is not None for row in rows)]
+        columns = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+        cells = [["" if row[name] is None else str(row[name]) for name in columns] for row in rows]
         shown.append({
             "name": chart.name,
             "title": chart.title,
             "heading": AGAIN if chart.title in told else chart.title,
             "text": chart.text,
-            "svg": svg,
+            "svg": inline_svg(chart),
             "columns": columns,
-            "rows": [[_cell(row.get(name)) for name in columns] for row in rows],
+            "rows": cells,
         })  # fmt: skip
         told.add(chart.title)
     return shown
-
-
-def _cell(value: float | str | None) -> str:
-    """To the last digit, so that nothing is rounded to the wrong side."""
-    return "" if value is None else str(value)

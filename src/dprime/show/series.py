@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, final
+from itertools import zip_longest
+from typing import Any, Literal, Self, final
 
 from dprime import validate
 from dprime.show import wording
@@ -103,6 +105,22 @@ class Series:
     says: Literal["", "at most", "at least", "about"] = ""
     aloud: Sequence[float] = ()
 
+    @classmethod
+    def of(
+        cls, name: str, pencil: Pencil, points: Iterable[Sequence[Any]], kind: Kind = "line",
+        **more: Any,
+    ) -> Self:  # fmt: skip
+        """A series of points: (x, y), or (x, y, low, high)."""
+        x, y, low, high = (*zip(*points, strict=True), (), (), (), ())[:4]
+        return cls(name, pencil, x, y, kind, low, high, **more)
+
+    def cells(self, columns: Sequence[str]) -> Iterator[tuple[float | str | None, ...]]:
+        """Its rows: name, x, y and these columns; None where it has nothing."""
+        for place, x in enumerate(self.x):
+            found = (getattr(self, name) or None for name in ("y", *columns))
+            cells = (each if isinstance(each, str | None) else each[place] for each in found)
+            yield self.name, x, *cells
+
     @property
     def places(self) -> list[int]:
         """The points that the text alternative reads."""
@@ -119,3 +137,9 @@ class Series:
                     f"series {self.name}", f"{len(self.x)} and {len(column)} entries",
                     "columns of one length", "give one number for each point",
                 )  # fmt: skip
+        for value, *ends in zip_longest(self.y, self.low, self.high):
+            low, high = (value if end is None else end for end in ends)
+            if not (math.isfinite(value) and low <= value <= high):
+                remedy = "give finite numbers, each between the ends of its interval"
+                shown, wanted = f"{low}, {value}, {high}", "ascending: low, value, high"
+                raise validate.invalid_input(f"series {self.name}", shown, wanted, remedy)

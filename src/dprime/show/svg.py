@@ -1,7 +1,4 @@
-"""A drawing for an HTML page: no name in it is taken twice, and no address leads out.
-
-The same drawing becomes a file of its own, with its title above it.
-"""
+"""A drawing for an HTML page: no name in it is taken twice, and no address leads out."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from xml.etree import ElementTree
 
 from dprime.show import vega
 from dprime.show.chart import Chart
-from dprime.show.theme import COLOURS, FONT, PADDING, SMALL
 
 LINK = "{http://www.w3.org/1999/xlink}href"
 REFERENCE = re.compile(r"url\(['\"]?#([^)'\"]+)['\"]?\)")
@@ -41,34 +37,6 @@ def inline_svg(chart: Chart) -> str:
         part = ElementTree.Element(tag, {"id": told[tag]})
         part.text = text
         root.insert(place, part)
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-LINE = 20
-"""The height of a line of a title in pixels."""
-
-
-def standalone_svg(chart: Chart, inline: str) -> str:
-    """A drawing that `inline_svg` made, as a file with the finding and what it is of above it."""
-    root = ElementTree.fromstring(inline)
-    _, _, width, height = map(float, root.attrib["viewBox"].split())
-    (lines, small), colours = chart.heading(width), COLOURS["light"]
-    top = LINE * (len(lines) + len(small) + 1)
-    size = {"width": f"{width:g}", "height": f"{height + top:g}"}
-    root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", **size}
-    root.attrib["viewBox"] = f"0 {-top} {width:g} {height + top:g}"
-    paper = ElementTree.Element("rect", {"y": f"{-top}", **size, "fill": colours["background"]})
-    look = {"font-family": FONT, "font-size": "15", "font-weight": "600", "fill": colours["ink"]}
-    title = ElementTree.Element("text", look)
-    for number, line in enumerate(lines):
-        place = {"x": f"{PADDING}", "y": f"{LINE * (number + 1) - top}"}
-        ElementTree.SubElement(title, "tspan", place).text = line
-    for number, line in enumerate(small, len(lines)):
-        place = {"x": f"{PADDING}", "y": f"{LINE * (number + 1) - top}"}
-        place |= {"font-size": f"{SMALL}", "font-weight": "400", "fill": colours["muted"]}
-        ElementTree.SubElement(title, "tspan", place).text = line
-    root.insert(2, paper)  # after the text alternative
-    root.insert(3, title)
     return ElementTree.tostring(root, encoding="unicode")
 
 

@@ -1,22 +1,23 @@
-"""Series and axes as a Vega-Lite specification, with its own legend, facets and layers.
+"""A chart as a Vega-Lite specification, with its own legend, facets and layers.
 
-Each series has layers of its own, which show the rows that name it.
+Each series has separate layers, which show the rows with its name.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from dprime import text
 from dprime.show import theme as look
 from dprime.show.needs import check_drawing
 from dprime.show.series import Axis, Series
 from dprime.show.theme import Theme
+
+if TYPE_CHECKING:
+    from dprime.show.chart import Chart
 
 TABLE = "rows"
 """The name of the one data set in a specification: a page puts new rows there, and it redraws."""
@@ -28,8 +29,8 @@ LETTER, SYMBOL = 6.5, 58
 """Pixels for a letter of a key, and for its symbol with the space around it."""
 
 PANEL, ALONE, COLUMNS, SPACE, AXIS_ROOM = 115, 1.5, 3, 22, 62
-"""Of charts with panels: the least width and the height of one in pixels, how much higher a single
-row is, how many stand side by side at most, and pixels between them and for the axis."""
+"""Charts with panels: the least width and the height of a panel in pixels, how much higher a single
+row is, the most panels side by side, and pixels between them and for the axis."""
 
 SIDES: Mapping[str, tuple[str, str, int, int]] = {
     "above": ("center", "bottom", 0, -9),
@@ -56,6 +57,14 @@ def svg(spec: Mapping[str, Any]) -> str:
     return str(vl_convert.vegalite_to_svg(text.in_print(spec)))
 
 
+def png(spec: Mapping[str, Any], scale: float) -> bytes:
+    """A specification as PNG, without a browser."""
+    check_drawing()
+    import vl_convert  # noqa: PLC0415  only a drawing needs it
+
+    return bytes(vl_convert.vegalite_to_png(text.in_print(spec), scale=scale))
+
+
 INKED = re.compile(r'(fill|stroke)="(#[0-9a-f]{6})([0-9a-f]{2})?"')
 
 
@@ -76,12 +85,86 @@ def in_both_themes(drawing: str) -> str:
     return re.sub(r"(<svg[^>]*>)", rf"\1{style}", drawing, count=1)
 
 
-def png(spec: Mapping[str, Any], scale: float) -> bytes:
-    """A specification as PNG, without a browser."""
-    check_drawing()
-    import vl_convert  # noqa: PLC0415  only a drawing needs it
+def specification(chart: Chart, theme: Theme, width: float) -> dict[str, Any]:
+    """The specification of a whole drawing of this width, without data and words."""
+    config = look.config(theme)
+    named = {each.name: each for each in reversed(chart.series)}  # those of one name look the same
+    layers = [layer for each in named.values() for layer in _layers(chart, each, theme)]
+    layers += [*_words(chart), *_key([*reversed(named.values())], theme, width)]
+    panels = {each.panel for each in chart.series if each.panel}
+    size = {"width": width, "height": chart.height or look.HEIGHT}
+    return {
+        **(
+            _facets(chart, layers, len(panels), width)
+            if panels
+            else {"layer": layers, **size, "autosize": {"type": "fit-x", "contains": "padding"}}
+        ),
+        "data": {"name": TABLE}, "config": config, "padding": look.PADDING,
+        "background": look.COLOURS[theme]["background"],
+    }  # fmt: skip
 
-    return bytes(vl_convert.vegalite_to_png(text.in_print(spec), scale=scale))
+
+def _facets(chart: Chart, layers: list[Any], count: int, width: float) -> dict[str, Any]:
+    """Panels that share both axes; four stand two by two."""
+    room = width - 2 * look.PADDING - AXIS_ROOM + SPACE
+    fitting = max(1, min(COLUMNS, int(room // (PANEL + SPACE))))
+    columns = min(2 if count == 4 else count, fitting)
+    higher = ALONE if count <= columns else 1.0
+    size = {"width": room / columns - SPACE, "height": chart.height or round(PANEL * higher)}
+    panel = {"field": "panel", "type": "nominal", "title": None, "sort": None}
+    spacing = {"row": SPACE, "column": SPACE}
+    plot = {"layer": layers, **size}
+    return {"facet": panel, "columns": columns, "spacing": spacing, "spec": plot}
+
+
+def _layers(chart: Chart, series: Series, theme: Theme) -> Iterator[dict[str, Any]]:
+    """The marks of a series, from the back to the front."""
+    pencil, kind, y = series.pencil, series.kind, chart.y.field
+    colour = {"color": pencil.colour(theme)}
+    stroke = {**colour, "strokeWidth": pencil.width, "strokeDash": list(pencil.dash)}
+    stepped = {"interpolate": f"step-{series.step}"} if series.step else {}
+    line = {"type": "line", **stroke, **stepped}
+    area = {"type": "area", **colour, **stepped, "opacity": pencil.opacity, "clip": True}
+    if kind == "area":
+        yield _layer(chart, series, area, y, "low" if series.low else None)
+    if series.low and series.high:
+        bar = {"type": "rule", **colour, "strokeWidth": 2.25}
+        yield _layer(chart, series, area if kind == "line" else bar, "low", "high")
+        for end in ("low", "high") if pencil.edges else ():
+            yield _layer(chart, series, {**line, "strokeWidth": 1}, end)
+    if kind in ("line", "joined"):
+        yield _layer(chart, series, line)
+    if kind == "curve":  # through the outer corners of the steps: at each point the next height
+        held = {"op": "lead" if series.step == "before" else "lag", "field": y, "as": "next"}
+        drawn = _layer(chart, series, {"type": "line", **stroke}, "held")
+        drawn["transform"] += [
+            {"window": [held], "sort": [{"field": chart.x.field}]},
+            {"calculate": f"isValid(datum.next) ? datum.next : datum.{y}", "as": "held"},
+        ]
+        yield drawn
+    if kind == "rule":
+        yield _layer(chart, series, {"type": "rule", **stroke})
+    if kind in ("points", "joined"):
+        filled = {"filled": pencil.filled, "opacity": 1, "strokeWidth": 2}
+        dot = {"type": "point", **colour, "size": pencil.size, **filled, "shape": pencil.shape}
+        yield _layer(chart, series, dot)
+
+
+def _layer(
+    chart: Chart, series: Series, mark: dict[str, Any], low: str = "", high: str | None = None
+) -> dict[str, Any]:
+    """The rows of a series as marks of one kind; from `low` to `high`, where they are named."""
+    x, y = ("y", "x") if chart.horizontal else ("x", "y")
+    channels: dict[str, Any] = {}
+    if series.kind != "rule" or not series.y:
+        channels[x] = channel(chart.x)
+    if series.kind != "rule" or series.y:
+        channels[y] = channel(chart.y, low or None)
+    if mark["type"] == "area" or high:
+        channels[f"{y}2"] = {"field": high} if high else {"datum": 0}
+    aside = {f"{x}Offset": series.aside} if series.aside else {}
+    test = f"datum.series === {json.dumps(series.name, ensure_ascii=False)}"
+    return {"transform": [{"filter": test}], "mark": mark | aside, "encoding": channels}
 
 
 def channel(axis: Axis, field: str | None = None) -> dict[str, Any]:
@@ -107,156 +190,45 @@ def channel(axis: Axis, field: str | None = None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """Series over two axes in a theme."""
-
-    x: Axis
-    y: Axis
-    series: tuple[Series, ...]
-    theme: Theme
-    horizontal: bool
-    height: int | None
-
-    def spec(self, width: float | None) -> dict[str, Any]:
-        """The specification of a whole drawing of this width, without data and words."""
-        config, whole = look.config(self.theme), width or look.WIDTH
-        back_to_front = reversed(self._named)
-        layers = [layer for series in back_to_front for layer in self._layers(series)]
-        drawn: dict[str, Any] = {"layer": [*layers, *self._words()]}
-        panels = dict.fromkeys(each.panel for each in self.series if each.panel)
-        drawn["layer"] += self._key(whole)
-        if panels:
-            drawn = self._facets(drawn, len(panels), whole)
-        else:
-            size = {"width": whole, "height": self.height or look.HEIGHT}
-            drawn |= {**size, "autosize": {"type": "fit-x", "contains": "padding"}}
-        background = look.COLOURS[self.theme]["background"]
-        return drawn | {
-            "data": {"name": TABLE}, "config": config, "padding": look.PADDING,
-            "background": background,
+def _words(chart: Chart) -> Iterator[dict[str, Any]]:
+    """All words that stand beside points, above a rim that keeps lines off."""
+    if all(each.words is None for each in chart.series):
+        return
+    places = {
+        part: {"expr": f"({json.dumps({side: at[n] for side, at in SIDES.items()})})[datum.side]"}
+        for n, part in enumerate(("align", "baseline", "dx", "dy"))
+    }
+    x, y = ("y", "x") if chart.horizontal else ("x", "y")
+    channels = {x: channel(chart.x), y: channel(chart.y), "text": {"field": "words"}}
+    for style in ("rim", "word"):
+        mark = {"type": "text", "style": style, **places}
+        yield {
+            "transform": [{"filter": "isValid(datum.words)"}], "mark": mark, "encoding": channels,
         }  # fmt: skip
 
-    @cached_property
-    def _named(self) -> list[Series]:
-        """The first series of each name: others of that name look the same."""
-        named: dict[str, Series] = {}
-        for each in self.series:
-            named.setdefault(each.name, each)
-        return list(named.values())
 
-    def _facets(self, drawn: dict[str, Any], count: int, width: float) -> dict[str, Any]:
-        """Panels that share both axes; four stand two by two."""
-        room = width - 2 * look.PADDING - AXIS_ROOM + SPACE
-        fitting = max(1, min(COLUMNS, int(room // (PANEL + SPACE))))
-        columns = min(2 if count == 4 else count, fitting)
-        higher = ALONE if count <= columns else 1.0
-        size = {"width": room / columns - SPACE, "height": self.height or round(PANEL * higher)}
-        panel = {"field": "panel", "type": "nominal", "title": None, "sort": None}
-        spacing = {"row": SPACE, "column": SPACE}
-        return {"facet": panel, "columns": columns, "spacing": spacing, "spec": drawn | size}
+def _key(named: Sequence[Series], theme: Theme, width: float) -> Iterator[dict[str, Any]]:
+    """The legend, on a mark without rows; one series alone needs none.
 
-    def _layers(self, series: Series) -> Iterator[dict[str, Any]]:
-        """The marks of a series, from the back to the front."""
-        pencil, kind = series.pencil, series.kind
-        colour = {"color": pencil.colour(self.theme)}
-        stroke = {**colour, "strokeWidth": pencil.width, "strokeDash": list(pencil.dash)}
-        stepped = {"interpolate": f"step-{series.step}"} if series.step else {}
-        line = {"type": "line", **stroke, **stepped}
-        area = {"type": "area", **colour, **stepped, "opacity": pencil.opacity, "clip": True}
-        dot = {
-            "type": "point", **colour, "size": pencil.size, "filled": pencil.filled, "opacity": 1,
-            "strokeWidth": 2, "shape": pencil.shape,
-        }  # fmt: skip
-        bar = {"type": "rule", **colour, "strokeWidth": 2.25}
-        if kind == "area":
-            yield self._layer(series, area, self.y.field, "low" if series.low else None)
-        if series.low and series.high:
-            yield self._layer(series, area if kind == "line" else bar, "low", "high")
-            if pencil.edges:
-                edge = {**line, "strokeWidth": 1}
-                yield from (self._layer(series, edge, end) for end in ("low", "high"))
-        if kind in ("line", "joined"):
-            yield self._layer(series, line)
-        if kind == "curve":
-            yield self._corners(series, {"type": "line", **stroke})
-        if kind == "rule":
-            yield self._layer(series, {"type": "rule", **stroke})
-        if kind in ("points", "joined"):
-            yield self._layer(series, dot)
-
-    def _layer(
-        self, series: Series, mark: dict[str, Any], low: str = "", high: str | None = None
-    ) -> dict[str, Any]:
-        """The rows of a series as marks of one kind; from `low` to `high`, where they are named."""
-        x, y = ("y", "x") if self.horizontal else ("x", "y")
-        channels: dict[str, Any] = {}
-        if series.kind != "rule" or not series.y:
-            channels[x] = channel(self.x)
-        if series.kind != "rule" or series.y:
-            channels[y] = channel(self.y, low or None)
-        if mark["type"] == "area" or high:
-            channels[f"{y}2"] = {"field": high} if high else {"datum": 0}
-        aside = {f"{x}Offset": series.aside} if series.aside else {}
-        test = f"datum.series === {json.dumps(series.name, ensure_ascii=False)}"
-        return {"transform": [{"filter": test}], "mark": mark | aside, "encoding": channels}
-
-    def _corners(self, series: Series, mark: dict[str, Any]) -> dict[str, Any]:
-        """A line through the outer corners of the steps: at each point the next one's height."""
-        y = self.y.field
-        held = {"op": "lead" if series.step == "before" else "lag", "field": y, "as": "next"}
-        drawn = self._layer(series, mark, "held")
-        drawn["transform"] += [
-            {"window": [held], "sort": [{"field": self.x.field}]},
-            {"calculate": f"isValid(datum.next) ? datum.next : datum.{y}", "as": "held"},
-        ]
-        return drawn
-
-    def _words(self) -> list[dict[str, Any]]:
-        """All words that stand beside points, above a rim that keeps lines off."""
-        if all(each.words is None for each in self.series):
-            return []
-        places = {
-            part: {
-                "expr": f"({json.dumps({side: at[n] for side, at in SIDES.items()})})[datum.side]"
-            }
-            for n, part in enumerate(("align", "baseline", "dx", "dy"))
+    Its columns are fixed: Vega cuts a legend off that grows when a page gets narrower.
+    """
+    shown = [each for each in named if each.key]
+    if len(shown) < 2:
+        return
+    names = [each.name for each in shown]
+    fitting = int((width - AXIS_ROOM) // (SYMBOL + LETTER * max(map(len, names))))
+    legend = {"title": None, "symbolOpacity": 1, "columns": max(1, fitting)}
+    parts = ("shape", "stroke", "fill", "strokeDash", "size")
+    looks = zip(*(_symbol(each, theme) for each in shown), strict=True)
+    channels = {
+        part: {
+            "field": "series", "type": "nominal", "sort": names, "legend": legend,
+            "scale": {"type": "ordinal", "domain": names, "range": list(values)},
         }
-        x, y = ("y", "x") if self.horizontal else ("x", "y")
-        channels = {x: channel(self.x), y: channel(self.y), "text": {"field": "words"}}
-        test = [{"filter": "isValid(datum.words)"}]
-        return [
-            {
-                "transform": test,
-                "mark": {"type": "text", "style": style, **places},
-                "encoding": channels,
-            }
-            for style in ("rim", "word")
-        ]
-
-    def _key(self, width: float) -> list[dict[str, Any]]:
-        """The legend, on a mark without rows; one series alone needs none.
-
-        Its columns are fixed: Vega cuts a legend off that grows when a page gets narrower.
-        """
-        shown = [each for each in self._named if each.key]
-        if len(shown) < 2:
-            return []
-        names = [each.name for each in shown]
-        fitting = int((width - AXIS_ROOM) // (SYMBOL + LETTER * max(map(len, names))))
-        legend = {"title": None, "symbolOpacity": 1, "columns": max(1, fitting)}
-        looks = zip(*(_symbol(each, self.theme) for each in shown), strict=True)
-        channels = {
-            name: {
-                "field": "series", "type": "nominal", "sort": names, "legend": legend,
-                "scale": {"type": "ordinal", "domain": names, "range": list(values)},
-            }
-            for name, values in zip(
-                ("shape", "stroke", "fill", "strokeDash", "size"), looks, strict=True
-            )
-        }  # fmt: skip
-        none = {"transform": [{"filter": "false"}], "mark": {"type": "point"}}
-        return [{**none, "encoding": channels}]
+        for part, values in zip(parts, looks, strict=True)
+    }  # fmt: skip
+    none = [{"filter": "false"}]
+    yield {"transform": none, "mark": {"type": "point"}, "encoding": channels}
 
 
 def _symbol(series: Series, theme: Theme) -> tuple[str, str, str, list[int], float]:

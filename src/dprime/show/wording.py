@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 
-from dprime import validate
 from dprime.text import round_down, round_up
 
 DIGITS = 4
@@ -122,16 +121,6 @@ def some_of(count: int, most: int = READ_ALOUD) -> list[int]:
     ([0, 3, 6, 9, 12], [0, 1])
     """
     return sorted({round(at * (count - 1) / (most - 1)) for at in range(most)}) if count else []
-
-
-def check_interval(name: str, low: float, value: float, high: float) -> None:
-    """Refuse ends that are not finite, or that do not enclose the value."""
-    for part, number in (("low", low), (name, value), ("high", high)):
-        validate.number(part, number)
-    if not low <= value <= high:
-        remedy = "give the value between the ends of its interval"
-        shown = f"{low}, {value}, {high}"
-        raise validate.invalid_input(f"low, {name}, high", shown, "ascending", remedy)
 
 
 def by_luck(count: int, confidence: float) -> int:

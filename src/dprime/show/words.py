@@ -6,10 +6,11 @@ Ceilings are rounded up and floors down, as everywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from textwrap import shorten
+from typing import Any
 
 from dprime import text
 from dprime.audit.limits import JudgedMetric
@@ -30,6 +31,27 @@ MADE_DATA = ("malicious-dataset", "opposing-dataset")
 """Adversaries that play on data of their own making."""
 
 
+def tell(record: AuditRecord, place: str, **more: object) -> str:
+    """A sentence with what the record says, and with more."""
+    method = record.method
+    return say(
+        place,
+        **{
+            "trainings": f"{record.blocks.total_trials:,} trainings",
+            "outcome": record.verdict.outcome,
+            "share": f"{100 * record.config.confidence:g} %",
+            "method": method.method,
+            "assumption": method.assumption,
+            "objection": method.objection,
+            "adversary": record.adversary,
+            "about": record.about,
+            "label": record.label,
+            "name": record.name,
+            **more,
+        },
+    )
+
+
 # First screen -------------------------------------------------------------------------------------
 
 
@@ -37,49 +59,39 @@ def headline(record: AuditRecord) -> str:
     """The verdict in one sentence."""
     outcome = record.verdict.outcome.replace(" ", "_")
     if record.understated and not record.refuted:
-        why = say("unreliable.understated")
-        return say("headline.understated", why=why, outcome=record.verdict.outcome)
+        return tell(record, "headline.understated", why=say("unreliable.understated"))
     if record.label is not None:
         outcome += "_not_dp"
     elif record.crosses and outcome == "not_refuted":
         outcome = "crosses"
-    return say(f"headline.{outcome}", why=_why(record), trainings=trainings(record))
+    return tell(record, f"headline.{outcome}", why=tell(record, f"why.{_why(record)}"))
 
 
 def _why(record: AuditRecord) -> str:
-    """Why an audit could not tell."""
     if not record.method.decides:
-        return say("why.not_counted" if record.deciding.above else "why.never_decides")
+        return "not_counted" if record.deciding.above else "never_decides"
     if record.vacuous:
-        return say("why.vacuous")
-    reason = "too_few" if record.verdict.power_known else "power_unknown"
-    return say(f"why.{reason}", trainings=trainings(record))
-
-
-def trainings(record: AuditRecord) -> str:
-    """How many trainings there were."""
-    return f"{record.blocks.total_trials:,} trainings"
+        return "vacuous"
+    return "too_few" if record.verdict.power_known else "power_unknown"
 
 
 def what_happened(record: AuditRecord) -> str:
     """What was done, for somebody who has never heard of an audit."""
-    looked = say(f"what_happened.{record.attacked['sees']}", trainings=trainings(record))
+    looked = tell(record, f"what_happened.{record.attacked['sees']}")
     pair = say(f"pair.{record.adjacency}")
     return say("what_happened.told", data=data(record), looked=looked, pair=pair)
 
 
 def tested(record: AuditRecord) -> str:
-    """Data, pair of worlds and attacker of the test, in a line."""
-    about = {"about": record.about, "adversary": record.adversary}
+    """How often which data were trained on, the pair of worlds, and the attacker of the test."""
     worlds, seen = say(f"compared.{record.adjacency}"), say(f"seen.{record.attacked['sees']}")
-    return say("data.tested", data=data(record), worlds=worlds, seen=seen, **about)
+    return tell(record, "data.tested", data=data(record), worlds=worlds, seen=seen)
 
 
 def data(record: AuditRecord) -> str:
     """What the tested trainings were given; some attackers make it themselves."""
     kind = "made" if record.adversary in MADE_DATA else "natural"
-    about = {name: record.attacked[name] for name in ("data", "records")}
-    return say(f"data.{kind}", **about)
+    return say(f"data.{kind}", **record.attacked)
 
 
 def how_sure(record: AuditRecord) -> str:
@@ -124,20 +136,22 @@ def at_the_edge(record: AuditRecord, attacker: TradeOff) -> Measured:
 def notices(record: AuditRecord) -> list[str]:
     """What must be known before anything else is read."""
     found, method, blocks = list(record.caveats), record.method, record.blocks
-    about = {"method": method.method, "objection": method.objection}
     if record.label is not None:
-        found.append(say("notices.not_dp", label=record.label))
+        found.append(tell(record, "notices.not_dp"))
     if method.objection is not None:
-        found.append(say("notices.objection", **about))
+        found.append(tell(record, "notices.objection"))
     elif not method.decides:
         kind = "not_assumed" if method.method == "gaussian" else "no_bound"
-        found.append(say(f"notices.{kind}", **about))
+        found.append(tell(record, f"notices.{kind}"))
     if method.assumption is not None:
-        found.append(say("notices.assumption", assumption=method.assumption))
+        found.append(tell(record, "notices.assumption"))
     if record.adversary == "attribute":
         found.append(say("notices.attribute"))
-    if record.verdict.outcome == "inconclusive" and _underpowered(record):
-        found.append(noticed(record) + _trials_needed(record))
+    decidable = method.decides and not record.vacuous and record.verdict.power_known
+    if record.verdict.outcome == "inconclusive" and decidable:
+        trials, twice = record.verdict.trials, twice_as_strong(record.claim.curve)
+        more = trials and say("how_sure.trials_needed", twice=twice, trials=trials)
+        found.append(noticed(record) + (more or ""))
     if record.crosses and not record.refuted:
         found.append(say("notices.crosses", drawn=record.drawn))
     if blocks.failed:
@@ -145,22 +159,8 @@ def notices(record: AuditRecord) -> list[str]:
         error = error if error.endswith(".") else f"{error}."
         found.append(say("notices.failed", **{**vars(blocks), "error": error}))
     if record.trials["diverged"]:
-        found.append(say("notices.diverged", diverged=record.trials["diverged"]))
-    if happened := incident_summary(record.events):
-        found.append(happened.strip())
-    return found
-
-
-def _underpowered(record: AuditRecord) -> bool:
-    return record.method.decides and not record.vacuous and record.verdict.power_known
-
-
-def _trials_needed(record: AuditRecord) -> str:
-    trials = record.verdict.trials
-    if trials is None:
-        return ""
-    twice = twice_as_strong(record.claim.curve)
-    return say("how_sure.trials_needed", twice=twice, trials=trials)
+        found.append(say("notices.diverged", **record.trials))
+    return [*found, *filter(None, [incident_summary(record.events).strip()])]
 
 
 def meaning(record: AuditRecord) -> list[str]:
@@ -172,7 +172,7 @@ def meaning(record: AuditRecord) -> list[str]:
         watcher=say("meaning.every_step" if steps else "meaning.everything"),
         most=min(PEOPLE, math.ceil(PEOPLE * tpr.value)),
         people=PEOPLE,
-        used=say("meaning.used_replace" if _replaced(record) else "meaning.used"),
+        used=say("meaning.used_replace" if record.adjacency == "replace" else "meaning.used"),
         alarms=given(PEOPLE * tpr.conditions["fpr"]),
     )
     believed = say(
@@ -181,12 +181,8 @@ def meaning(record: AuditRecord) -> list[str]:
         after=percent_up(belief.value),
         times=one_in(belief.conditions["exceeded"]),
     )
-    found = [people, believed]
-    if record.refuted:
-        found.insert(0, say("meaning.refuted"))
-    if record.label is not None:
-        found.insert(0, say("meaning.not_dp"))
-    return found
+    void = {"not_dp": record.label is not None, "refuted": record.refuted}
+    return [*(say(f"meaning.{why}") for why, holds in void.items() if holds), people, believed]
 
 
 def not_said(record: AuditRecord) -> list[str]:
@@ -201,12 +197,11 @@ def answer(record: AuditRecord, found: Sequence[JudgedMetric]) -> str:
     """Whether what those who decide accept is kept, or what they have to state first."""
     void = record.refuted or record.label is not None
     why = say(f"acceptable.open_{'void' if void else 'above' if record.crosses else 'more'}")
-    told = {"share": _share(record), "why": why, "what": say(f"kept_if.{limited_by(record)}")}
+    what = say(f"kept_if.{limited_by(record)}")
     parts = []
     for outcome in ("exceeded", "open", "kept"):
-        titles = [title(each.numbers) for each in found if each.outcome == outcome]
-        if titles:
-            parts.append(say(f"acceptable.{outcome}", listed="; ".join(titles), **told))
+        if titles := "; ".join(title(each.numbers) for each in found if each.outcome == outcome):
+            parts.append(tell(record, f"acceptable.{outcome}", listed=titles, why=why, what=what))
     first = [say("unreliable.understated")] if record.understated and not record.refuted else []
     return " ".join([*first, *(parts or [say("acceptable.none")])])
 
@@ -216,40 +211,56 @@ def answer(record: AuditRecord, found: Sequence[JudgedMetric]) -> str:
 
 def decided(record: AuditRecord) -> str:
     """The deciding number as an interval."""
-    found = record.deciding
     if record.refuted:
         outcome = "refuted"
     elif not record.method.decides:
         outcome = "not_counted"
     else:
-        outcome = "no_limit" if found.allowed is None else "not_refuted"
+        outcome = "no_limit" if record.deciding.allowed is None else "not_refuted"
+    least, most = ends(record.deciding)
     sure = f"{given(100 * record.config.confidence)} %"
-    least, most = ends(found)
     return say(f"decided.{outcome}", sure=sure, least=least, most=most)
 
 
 def certainty(record: AuditRecord) -> str:
     """How sure the deciding number is; a credible bound has no confidence."""
     kind = "credible" if record.method.method == "bayesian" else "confidence"
-    return say(f"how_sure.{kind}", share=_share(record))
+    return tell(record, f"how_sure.{kind}")
 
 
 def reached_by(record: AuditRecord) -> str:
     """Where the numbers of the table come from."""
-    method = record.method.method
-    kind = "band" if method == "band" or record.deciding.name == "curve" else "named"
-    about = {"method": method, "share": _share(record), "certainty": certainty(record)}
-    return say(f"reached_by.{kind}", **about)
-
-
-def _share(record: AuditRecord) -> str:
-    return f"{100 * record.config.confidence:g} %"
+    band = record.method.method == "band" or record.deciding.name == "curve"
+    place = f"reached_by.{'band' if band else 'named'}"
+    return tell(record, place, certainty=certainty(record))
 
 
 def deciding_plainly(record: AuditRecord) -> str:
     """The deciding metric in a sentence for laymen; a bound that does not count says so."""
     told = plainly(record.deciding)
     return told if record.method.decides else say("plainly.not_counted", told=told)
+
+
+def identified(found: Mapping[str, Any] | None) -> list[tuple[str, str, float, str]]:
+    """Bernau et al.'s numbers: what, its place among them, the value, and how sure it is."""
+    if found is None:
+        return []
+    rows = [
+        (say(f"identified.{name}"), name, f"± {found[name]['standard_error']:.2g} (standard error)")
+        for name in ("advantage", "predicted")
+        if found[name] is not None
+    ]
+    share = found["exceedance"]
+    sure = "{low:.4g} to {high:.4g} at {percent:g} % confidence, {trials:,} trainings"
+    sure = sure.format(**share, percent=100 * share["confidence"])
+    rows.append((say("identified.exceedance", **share), "exceedance", sure))
+    rows += [
+        (f"ε′ {estimate['source']}", f"epsilons.{name}", say("identified.estimate"))
+        for name, estimate in found["epsilons"].items()
+        if estimate is not None
+    ]
+    every = {**found, **{f"epsilons.{name}": each for name, each in found["epsilons"].items()}}
+    return [(what, place, every[place]["value"], sure) for what, place, sure in rows]
 
 
 # What it rests on, and what it leaves open --------------------------------------------------------
@@ -276,21 +287,20 @@ def neighbours(record: AuditRecord) -> str:
 
 def assumed(record: AuditRecord) -> list[str]:
     """What must be true for the numbers to mean what they say."""
-    described = record.claim.mechanism.to_dict()
-    listed = "; ".join(text.conditions(described, adjacency=record.adjacency))
-    conditions = say("assumed.conditions", listed=listed)
+    described, adjacency = record.claim.mechanism.to_dict(), record.adjacency
     if certified(record):
-        conditions = text.certified_in_full(described, record.adjacency)
+        conditions = text.certified_in_full(described, adjacency)
+    else:
+        listed = "; ".join(text.conditions(described, adjacency=adjacency))
+        conditions = say("assumed.conditions", listed=listed)
     sees = f"sees_{record.attacked['sees']}"
     if sees == "sees_model" and not isinstance(record.claim.mechanism, DPSGD):
         sees = "sees_model_other"
-    found = [
+    return [
         say("assumed.independent"), conditions, say("assumed.several"), say(f"assumed.{sees}"),
         neighbours(record), say("assumed.trials"),
+        *([] if record.method.assumption is None else [tell(record, "assumed.bound")]),
     ]  # fmt: skip
-    if record.method.assumption is not None:
-        found.append(say("assumed.bound", assumption=record.method.assumption))
-    return found
 
 
 def gdpr(record: AuditRecord) -> list[str]:
@@ -300,26 +310,24 @@ def gdpr(record: AuditRecord) -> list[str]:
 
 def hipaa(record: AuditRecord) -> list[str]:
     """How the number relates to group sizes."""
-    first = say("law.hipaa")
+    told = [say("law.hipaa")]
     if not record.groups:
-        none = say("law.hipaa_none" if record.label is None else "law.hipaa_not_dp")
-        return [first, none, *unreliable(record)]
-    other = [] if _replaced(record) else [say("law.hipaa_other")]
-    table = say("law.hipaa_table", times=f"{1 / EXCEEDED:,.0f}")
-    return [first, table, *other, *unreliable(record)]
+        told.append(say("law.hipaa_none" if record.label is None else "law.hipaa_not_dp"))
+    else:
+        told.append(say("law.hipaa_table", times=f"{1 / EXCEEDED:,.0f}"))
+        told += [] if record.adjacency == "replace" else [say("law.hipaa_other")]
+    return [*told, *unreliable(record)]
 
 
 def not_tested(record: AuditRecord) -> list[str]:
     """What the audit leaves open."""
-    names, trials = _adversaries(record), record.trials
-    found = [say("not_tested.attackers", listed=listed(names))]
-    if record.adversary in MADE_DATA:
-        found.append(say("not_tested.made_data"))
-    if all(run.attacked["sees"] == "model" for run in (record, *record.other_runs)):
-        found.append(say("not_tested.updates"))
-    rare = {"with": trials["in"], "without": trials["out"]}
+    made = record.adversary in MADE_DATA
+    models = all(run.attacked["sees"] == "model" for run in (record, *record.other_runs))
+    rare = {"with": record.trials["in"], "without": record.trials["out"]}
     return [
-        *found,
+        say("not_tested.attackers", listed=listed(_adversaries(record))),
+        *([say("not_tested.made_data")] if made else []),
+        *([say("not_tested.updates")] if models else []),
         say("not_tested.records", data=data(record)),
         say("not_tested.around"),
         say("not_tested.accuracy"),
@@ -328,13 +336,7 @@ def not_tested(record: AuditRecord) -> list[str]:
 
 
 def _adversaries(record: AuditRecord) -> list[str]:
-    """The attackers that were tried."""
-    others = (other.adversary for other in record.other_runs)
-    return list(dict.fromkeys([record.adversary, *others]))
-
-
-def _replaced(record: AuditRecord) -> bool:
-    return record.adjacency == "replace"
+    return [*dict.fromkeys(each.adversary for each in (record, *record.other_runs))]
 
 
 def trained(record: AuditRecord) -> str:
@@ -342,9 +344,7 @@ def trained(record: AuditRecord) -> str:
     recipe = record.attacked["training"]
     if recipe is None:
         return say("trained.own")
-    clip = say(
-        "trained.no_clipping" if recipe["clip_norm"] is None else "trained.clipping", **recipe
-    )
+    clip = "no_clipping" if recipe["clip_norm"] is None else "clipping"
     given_size = recipe.get("expected_batch_size")
     divisor = say("trained.divisor") if given_size is None else f"{given_size:g}"
-    return say("trained.engine", **recipe, clip=clip, divisor=divisor)
+    return say("trained.engine", **recipe, clip=say(f"trained.{clip}", **recipe), divisor=divisor)

@@ -10,14 +10,14 @@ from dprime.guarantees import EpsilonDelta
 from dprime.shapes import GaussianShape
 from dprime.show.charts import Points, trade_off, trade_offs
 from dprime.show.charts.curves import SMALLEST
+from refusals import refuses
+from show.examples import drawn
+
+gaussian = TradeOff.gaussian
 
 
 def lower_curve(mu):
     return LowerCurve(GaussianShape(mu), confidence=0.95, method="band")
-
-
-def drawn(chart):
-    return {each.name: each for each in chart.series}
 
 
 def test_every_drawn_point_lies_on_its_curve_and_lines_are_straight():
@@ -34,13 +34,12 @@ def test_every_drawn_point_lies_on_its_curve_and_lines_are_straight():
 
 
 def test_the_corner_is_enlarged_around_the_reading():
-    curve = TradeOff.gaussian(1.0)
-    chart = trade_off(curve, corner=True, fpr=0.02)
+    chart = trade_off(gaussian(1.0), corner=True, fpr=0.02)
     line, own = drawn(chart)["certified limit"], drawn(chart)["this rate"]
     assert chart.name == "trade-off-corner"
     assert (line.x[0], max(line.x)) == (0.0, pytest.approx(0.1))
     assert sum(x >= 0.001 for x in line.x) > 60
-    assert (list(own.x), list(own.y)) == ([0.02], [curve.tpr(0.02)])
+    assert (list(own.x), list(own.y)) == ([0.02], [gaussian(1.0).tpr(0.02)])
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 4.0, 20.0])
@@ -56,123 +55,93 @@ def test_the_widest_gap_is_the_advantage_and_a_polygon_is_drawn_by_its_vertices(
 
 
 def test_words_in_the_upper_left_stand_where_the_curve_leaves_room():
-    assert drawn(trade_off(TradeOff.gaussian(0.5)))["beyond"].x
-    assert not drawn(trade_off(TradeOff.gaussian(3.0)))["beyond"].x
-
-
-def test_the_marked_reading_is_that_of_the_curves():
-    claim, lower = TradeOff.gaussian(1.0), lower_curve(0.5)
-    reading = drawn(trade_off(claim, lower, fpr=0.0123))["this rate"]
-    assert reading.x == [0.0123] * 2
-    assert reading.y == [claim.tpr(0.0123), lower.tpr(0.0123)]
+    assert drawn(trade_off(gaussian(0.5)))["beyond"].x
+    assert not drawn(trade_off(gaussian(3.0)))["beyond"].x
 
 
 @given(st.floats(0.05, 3.0), st.floats(0.0, 0.99), st.floats(1e-4, 0.5))
 @settings(max_examples=40, deadline=None)
-def test_printed_ceilings_are_not_below_the_curve_nor_floors_above(mu, share, fpr):
-    claim, lower = TradeOff.gaussian(mu), lower_curve(mu * share)
-    numbers = trade_off(claim, lower, fpr=fpr).title.replace(" %", "").split()
-    most = float(numbers[numbers.index("than") + 1])
-    least = float(numbers[numbers.index("least") + 1])
+def test_the_reading_is_that_of_the_curves_and_is_printed_on_the_safe_side(mu, share, fpr):
+    claim, lower = gaussian(mu), lower_curve(mu * share)
+    chart = trade_off(claim, lower, fpr=fpr)
+    assert drawn(chart)["this rate"].y == [claim.tpr(fpr), lower.tpr(fpr)]
+    numbers = chart.title.replace(" %", "").split()
+    most, least = (float(numbers[numbers.index(word) + 1]) for word in ("than", "least"))
     assert 100 * claim.tpr(fpr) * (1 - 1e-12) <= most <= 100 * claim.tpr(fpr) * 1.011
     assert 100 * lower.tpr(fpr) * 0.989 <= least <= 100 * lower.tpr(fpr) * (1 + 1e-12)
 
 
-def test_the_title_states_both_numbers():
-    chart = trade_off(TradeOff.gaussian(0.5), lower_curve(0.2))
-    assert chart.title == (
-        "At 1 % false alarms no attacker finds more than 3.39 % of the members on average; "
-        "this one found at least 1.673 % (95 % confidence)."
-    )
-    assert "If the claim is true, the best attacker lies in the shaded space" in chart.text
+RATES = (0.01, 0.1, 0.5, 1.0)
+PASSED, PASSES = Points(RATES, (0.05, 0.2, 0.6, 1.0)), Points(RATES, (0.01, 0.3, 0.55, 1.0))
+ALLOWS = "the claim allows 1.674 % of the members to be found; this one found at least 2.136 %"
+TOLD = {
+    "no attacker finds more than 3.39 % of the members on average; this one found at least 1.673 %":
+        ((gaussian(0.5), lower_curve(0.2)), "the best attacker lies in the shaded space"),
+    f"At 1 % false alarms {ALLOWS}": (
+        (gaussian(0.2), lower_curve(0.3)), "at most 5 % of audits would"
+    ),
+    "At 10 % false alarms the claim": ((PASSED, PASSES), "passes above the claim"),
+    "no attacker finds more": ((gaussian(0.7), lower_curve(0.7)), "certified"),
+}  # fmt: skip
 
 
-def test_a_claim_that_is_exceeded_is_not_called_certified():
-    chart = trade_off(TradeOff.gaussian(0.2), lower_curve(0.3))
-    assert chart.title == (
-        "At 1 % false alarms the claim allows 1.674 % of the members to be found; this one found "
-        "at least 2.136 % (95 % confidence)."
-    )
-    assert "certified" not in chart.text
-    assert "at most 5 % of audits" in chart.text
-    assert {"claimed limit"} == {name for name in drawn(chart) if "limit" in name}
-
-
-def test_the_title_goes_where_the_claim_is_exceeded():
-    claim = Points((0.01, 0.1, 0.5, 1.0), (0.05, 0.2, 0.6, 1.0))
-    lower = Points((0.01, 0.1, 0.5, 1.0), (0.01, 0.3, 0.55, 1.0))
-    title = trade_off(claim, lower, confidence=0.95).title
-    assert title.startswith("At 10 % false alarms the claim")
-
-
-def test_equal_curves_do_not_exceed_each_other():
-    chart = trade_off(TradeOff.gaussian(0.7), lower_curve(0.7))
-    assert "certified limit" in drawn(chart)
+@pytest.mark.parametrize("title", TOLD)
+def test_what_is_said_of_a_claim_and_a_lower_curve(title):
+    curves, text = TOLD[title]
+    chart = trade_off(*curves, confidence=0.95)
+    assert title in chart.title
+    assert chart.title.endswith("(95 % confidence).")
+    assert text in chart.text
+    certified = "no attacker" in title
+    assert ("certified" in chart.text) == certified == ("certified limit" in drawn(chart))
 
 
 def test_a_claim_that_another_number_broke_is_not_called_certified():
-    claim, lower = (Points.of(TradeOff.gaussian(mu)) for mu in (1.0, 0.9))
+    claim, lower = (Points.of(gaussian(mu)) for mu in (1.0, 0.9))
     chart = trade_off(claim, lower, confidence=0.95, refuted=True)
     assert "no attacker finds more" not in chart.title
     assert "refuted by another number" in chart.text
 
 
 def test_nothing_below_the_logarithmic_axes_is_drawn():
-    chart = trade_off(TradeOff.gaussian(0.01), lower_curve(0.0), log=True, fpr=1e-6)
+    chart = trade_off(gaussian(0.01), lower_curve(0.0), log=True, fpr=1e-6)
     for row in chart.rows():
-        assert row["fpr"] >= SMALLEST
-        assert row["tpr"] >= SMALLEST
-        assert row["low"] is None or row["low"] >= SMALLEST
+        assert min(row["fpr"], row["tpr"], row["low"] or 1.0) >= SMALLEST
     assert not drawn(chart)["this rate"].x
 
 
-def test_a_lower_curve_that_begins_at_nothing():
+@pytest.mark.parametrize("log", [False, True])
+def test_a_lower_curve_that_begins_at_nothing(log):
     lower = Points((0.0, 0.01, 0.1, 1.0), (0.0, 0.0, 0.1, 1.0))
-    claim = Points.of(TradeOff.gaussian(1.0))
-    for log in (False, True):
-        chart = trade_off(claim, lower, confidence=0.9, log=log)
-        assert chart.rows()
-        assert "at least 0 % (90 % confidence)" in chart.title
+    chart = trade_off(Points.of(gaussian(1.0)), lower, confidence=0.9, log=log)
+    assert chart.rows()
+    assert "at least 0 % (90 % confidence)" in chart.title
 
 
 @given(st.floats(0.0, 1.0), st.floats(0.1, 3.0))
 @settings(max_examples=60, deadline=None)
 def test_between_points_the_ceiling_is_above_the_curve_and_the_floor_below(fpr, mu):
-    curve = TradeOff.gaussian(mu)
-    points = Points.of(curve)
-    assert points.ceiling(fpr) >= curve.tpr(fpr) * (1 - 1e-12)
-    assert points.floor(fpr) <= curve.tpr(fpr) * (1 + 1e-12)
+    points = Points.of(gaussian(mu))
+    assert points.ceiling(fpr) >= gaussian(mu).tpr(fpr) * (1 - 1e-12)
+    assert points.floor(fpr) <= gaussian(mu).tpr(fpr) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize(
-    ("fpr", "tpr", "sentence"),
-    [
-        ((0.1, 0.2), (0.1,), "points must be two lists of the same length"),
-        ((), (), "points must be two lists"),
-        ((0.1, 1.2), (0.1, 0.2), "fpr must be between 0 and 1, but it is 1.2"),
-        ((0.1, 0.2), (0.1, float("nan")), "tpr must be a finite number"),
-        ((0.2, 0.2), (0.1, 0.2), "fpr must be ascending"),
-    ],
-)
-def test_points_that_are_no_curve(fpr, tpr, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        Points(fpr, tpr)
-
-
-def test_refused():
-    points = Points.of(TradeOff.gaussian(1.0))
-    with pytest.raises(ValueError, match="confidence must be given for a lower curve"):
-        trade_off(points, points)
-    with pytest.raises(ValueError, match="fpr must be strictly between 0 and 1"):
-        trade_off(points, fpr=0.0)
+test_refused = refuses({
+    "points be two lists of the same length": lambda: Points((0.1, 0.2), (0.1,)),
+    "points be two lists": lambda: Points((), ()),
+    "fpr be between 0 and 1": lambda: Points((0.1, 1.2), (0.1, 0.2)),
+    "tpr be a finite number": lambda: Points((0.1, 0.2), (0.1, float("nan"))),
+    "fpr be ascending": lambda: Points((0.2, 0.2), (0.1, 0.2)),
+    "confidence be a number": lambda: trade_off(PASSED, PASSES),
+    "fpr be strictly between 0 and 1": lambda: trade_off(PASSED, fpr=0.0),
+})  # fmt: skip
 
 
 def test_curves_beside_each_other_are_called_what_they_are():
     estimate = dprime.Estimate(GaussianShape(0.7), source="a guess")
-    curves = {"A": TradeOff.gaussian(0.5), "B": estimate, "C": lower_curve(0.2)}
+    curves = {"A": gaussian(0.5), "B": estimate, "C": lower_curve(0.2)}
     chart = trade_offs(curves, fpr=0.02)
-    names = ["A, at most", "B, about", "C, at least", "guessing"]
-    assert [each.name for each in chart.series] == names
+    assert [*drawn(chart)] == ["A, at most", "B, about", "C, at least", "guessing"]
     for line, curve in zip(chart.series[:3], curves.values(), strict=True):
         assert all(tpr == curve.tpr(fpr) for fpr, tpr in zip(line.x, line.y, strict=True))
     read = [float(each) for each in re.findall(r"([\d.]+) %", chart.title)[1:]]

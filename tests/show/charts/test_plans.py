@@ -15,14 +15,11 @@ from dprime.metrics import Reading
 from dprime.parameters import MOST_STEPS
 from dprime.show.charts import bayes_security, precision, risk
 from dprime.show.charts.plans import FINE, between
+from refusals import refuses
+from show.examples import TRAINING, drawn
 
-TRAINING = DPSGD(noise_multiplier=1.1, sample_rate=0.01, steps=500)
 CURVE = TradeOff.gaussian(0.5)
 OVER = ("noise_multiplier", "sample_rate", "steps")
-
-
-def drawn(chart):
-    return {each.name: each for each in chart.series}
 
 
 def quick(mechanism):
@@ -63,20 +60,16 @@ def test_printed_risks_are_not_below_the_truth(found):
     assert 100 * found * (1 - 1e-12) <= printed <= 100 * found * 1.011
 
 
-def test_a_risk_that_is_no_share_is_not_a_percentage():
+def test_a_risk_that_is_no_share_or_has_no_limit():
     chart = risk(TRAINING, "steps", metric=Reading("epsilon", {"delta": 1e-6}), values=[100])
     assert chart.title.startswith("With 500 steps the ε at δ 1e-06 is at most ")
     assert "%" not in chart.title + chart.text
     exact = TRAINING.curve().epsilon(1e-6)
     assert exact <= float(chart.title.split()[-1].removesuffix(".")) <= exact * 1.01
-
-
-def test_a_risk_without_a_limit_is_said_and_not_drawn():
     chart = risk(TRAINING, "steps", values=[100], read=lambda m: math.inf if m.steps > 100 else 0.5)
     assert chart.title == "With 500 steps the membership advantage has no limit."
     assert list(drawn(chart)["certified"].x) == [100]
     assert not drawn(chart)["this setting"].x
-    assert chart.spec()
     assert risk(TRAINING, "steps", values=[100], read=lambda _: math.inf).svg()
 
 
@@ -126,42 +119,23 @@ def test_between_leaves_out_what_is_flat_or_has_no_limit(whole):
 
 
 def test_the_drawn_security_is_never_above_what_is_certified():
-    lines = drawn(bayes_security(TRAINING, epochs=[1, 2.5, 20]))
+    chart = bayes_security(TRAINING, epochs=[1.001, 2.5, 20], attribute=[(1.0, 0.98), (5.0, 0.95)])
+    lines = drawn(chart)
+    printed = [float(each) for each in re.findall(r"0\.\d+", chart.title)]
     for name, adjacency in (("membership", "add-remove"), ("any attribute", "replace")):
-        assert lines[name].x == [1, 2.5, 5, 20]
-        for epochs, value in zip(lines[name].x, lines[name].y, strict=True):
-            there = DPSGD(1.1, 0.01, round(100 * epochs)).curve(adjacency)
-            assert value == there.bayes_security()
+        assert lines[name].x == (1.001, 2.5, 5, 20)
+        for steps, value in zip((101, 250, 500, 2000), lines[name].y, strict=True):
+            assert value == DPSGD(1.1, 0.01, steps).curve(adjacency).bayes_security()
         between = DPSGD(1.1, 0.01, 1000).curve(adjacency).bayes_security()
         assert height(lines[name], 10.0) <= between
-
-
-def test_an_epoch_that_is_no_whole_number_of_steps_is_rounded_to_the_safe_side():
-    line = drawn(bayes_security(TRAINING, epochs=[1.001]))["membership"]
-    assert line.y[0] == DPSGD(1.1, 0.01, 101).curve().bayes_security()
-
-
-def test_printed_securities_are_not_above_the_certified_ones():
-    chart = bayes_security(TRAINING)
-    exact = [TRAINING.curve(relation).bayes_security() for relation in ("add-remove", "replace")]
-    for printed, value in zip(re.findall(r"0\.\d+", chart.title), exact, strict=True):
-        assert 0.99 * value < float(printed) <= value
-
-
-def test_an_estimate_is_called_one():
-    chart = bayes_security(TRAINING, epochs=[1], attribute=[(1.0, 0.98), (5.0, 0.95)])
-    found = drawn(chart)["estimate of one attribute"]
-    assert list(zip(found.x, found.y, strict=True)) == [(1, 0.98), (5, 0.95)]
+        assert 0.99 * lines[name].y[2] < printed.pop(0) <= lines[name].y[2]
     assert chart.text.endswith("Estimate of one attribute: 1: about 0.98; 5: about 0.95.")
     assert "Estimates from data guarantee nothing." in chart.text
 
 
-def test_under_replace_membership_means_a_replaced_record():
+def test_another_adjacency_and_no_limit():
     lines = drawn(bayes_security(TRAINING, adjacency="replace"))
     assert lines["membership"].y == lines["any attribute"].y
-
-
-def test_where_nothing_is_certified_it_says_none():
     chart = bayes_security(TRAINING, read=lambda _, a: 1.0 if a == "replace" else 0.3)
     assert chart.title.endswith("at least 0.7 for membership, none for any attribute.")
 
@@ -180,7 +154,7 @@ def test_every_precision_is_read_off_the_whole_curve_and_is_no_more_than_its_eps
     assert all(a <= b * (1 + 1e-9) for a, b in zip(certified.y, stated.y, strict=True))
     assert list(guess.y) == pytest.approx(list(guess.x))
     own = lines["this setting"]
-    assert (own.x, own.y) == ([prior], [curve.precision(prior, min_tpr)])
+    assert (own.x, own.y) == ((prior,), (curve.precision(prior, min_tpr),))
     printed = float(chart.title.split("most ")[1].split()[0])
     assert printed >= 100 * curve.precision(prior, min_tpr) * (1 - 1e-12)
 
@@ -200,18 +174,16 @@ def test_a_curve_without_a_finite_epsilon():
     assert precision(TradeOff.gaussian(0.0)).title.startswith("Where 10 % of candidates")
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda: risk(TRAINING, "seed"), "over must be one of noise_multiplier"),
-        (lambda: risk(DPSGD(1.0, 0.1), "steps"), "steps must be given"),
-        (lambda: bayes_security(TRAINING, read=lambda *_: 0.5, attribute=[(0.0, 0.5)]), "epoch"),
-        (lambda: bayes_security(TRAINING, read=lambda *_: 0.5, attribute=[(1.0, 1.5)]), "attrib"),
-        (lambda: precision(CURVE, delta=0.0), "delta must be"),
-        (lambda: precision(CURVE, prior=1.0), "prior must be"),
-        (lambda: precision(CURVE, min_tpr=0.0), "min_tpr must be"),
-    ],
-)
-def test_refused(make, said):
-    with pytest.raises(ValueError, match=said):
-        make()
+def security(*attribute):
+    return bayes_security(TRAINING, read=lambda *_: 0.5, attribute=attribute)
+
+
+test_refused = refuses({
+    "over be one of noise_multiplier": lambda: risk(TRAINING, "seed"),
+    "steps be given": lambda: risk(DPSGD(1.0, 0.1), "steps"),
+    "epoch be above 0": lambda: security((0.0, 0.5)),
+    "attribute be between 0 and 1": lambda: security((1.0, 1.5)),
+    "delta be strictly": lambda: precision(CURVE, delta=0.0),
+    "prior be strictly": lambda: precision(CURVE, prior=1.0),
+    "min_tpr be above 0": lambda: precision(CURVE, min_tpr=0.0),
+})  # fmt: skip

@@ -12,12 +12,10 @@ from dprime.show.charts import (
     security,
 )
 from dprime.show.theme import SOLID
+from refusals import refuses
+from show.examples import drawn
 
 PRIORS = (0.1, 0.3, 0.5, 0.7, 0.9)
-
-
-def drawn(chart):
-    return {each.name: each for each in chart.series}
 
 
 def point(prior, gain, shuffled=0.04, half=0.01):
@@ -29,25 +27,23 @@ def gained(*points, **options):
     return improvement(points, "LiRA", "digits", **options)
 
 
-def test_intervals_that_overlap_are_not_told_apart():
-    assert gained(point(0.3, 0.05), point(0.5, 0.0512), point(0.7, 0.03)).title == (
-        "LiRA on digits is at no π told apart from shuffled scores; at π = 50 % it gains 5.1 "
-        "points over the baseline, they 4."
-    )
+CLEARLY = (point(0.5, 0.08), point(0.3, 0.07), point(0.7, 0.05))
+LUCKY = point(0.1, 0.2, shuffled=0.15, half=0.05)
+GAINED = {
+    "is at no π told apart from shuffled scores; at π = 50 % it gains 5.1 points over the "
+    "baseline, they 4": (point(0.3, 0.05), point(0.5, 0.0512), point(0.7, 0.03)),
+    "gains more than shuffled scores at π = 30 % and 50 %; at π = 50 % it gains 8 points over the "
+    "baseline, they 4": CLEARLY,
+    "gains more than shuffled scores at every π; at π = 50 % it gains 8 points over the baseline, "
+    "they 4": CLEARLY[:2],
+    "gains more than shuffled scores at π = 50 %; at π = 50 % it gains 8 points over the baseline, "
+    "they 4": (LUCKY, CLEARLY[0]),  # the best of those that are told apart
+}
 
 
-def test_the_title_names_each_pi_at_which_the_attack_gains_more():
-    points = (point(0.5, 0.08), point(0.3, 0.07), point(0.7, 0.05))
-    assert gained(*points).title == (
-        "LiRA on digits gains more than shuffled scores at π = 30 % and 50 %; at π = 50 % it gains "
-        "8 points over the baseline, they 4."
-    )
-    assert "at every π" in gained(*points[:2]).title
-
-
-def test_the_best_gain_of_the_title_is_one_that_is_told_apart():
-    lucky = point(0.1, 0.2, shuffled=0.15, half=0.05)
-    assert "at π = 50 % it gains 8 points" in gained(lucky, point(0.5, 0.08)).title
+@pytest.mark.parametrize("title", GAINED)
+def test_what_an_attack_gains_beside_shuffled_scores(title):
+    assert gained(*GAINED[title]).title == f"LiRA on digits {title}."
 
 
 def test_the_text_says_how_the_threshold_was_chosen_and_rounds_outwards():
@@ -150,7 +146,7 @@ def test_an_unknown_interval_is_not_drawn_and_a_known_one_ends_at_100_percent():
         chart = frontier((FrontierSeries(0.7, points),), "digits")
         marks = chart.svg().split("mark-rule role-mark")[1:]
         assert sum(part.split("</g>")[0].count("<line") for part in marks) == bars
-    assert chart.series[0].high == [1.0]
+    assert chart.series[0].high == (1.0,)
 
 
 MEMBERSHIP = SecurityLine("membership", "certified", ((1.0, 0.9567), (2.0, 0.91239)))
@@ -166,17 +162,13 @@ def test_what_is_certified_is_rounded_down_and_an_estimate_is_called_one():
     )
     assert "Membership (certified): 1: at least 0.9567; 2: at least 0.9123." in chart.text
     assert "Age (estimate): 1: about 0.99; 2: about 0.98." in chart.text
+    assert [each.step for each in chart.series] == ["before", None]
 
 
 def test_certified_lines_alone_are_solid_and_no_two_lines_look_alike():
     pencils = [each.pencil for each in security((AGE, MEMBERSHIP, SEX, MEMBERSHIP), "A").series]
     assert [pencil.dash == SOLID for pencil in pencils] == [False, True, False, True]
     assert len({(pencil.ink, pencil.dash) for pencil in pencils}) == 4
-
-
-def test_between_two_points_the_smaller_certified_security_is_drawn():
-    steps = [each.step for each in security((MEMBERSHIP, AGE), "Adult").series]
-    assert steps == ["before", None]
 
 
 def test_accuracy_is_a_share():
@@ -188,26 +180,18 @@ def test_accuracy_is_a_share():
     assert security((one,), "Adult", "accuracy").svg().startswith("<svg")
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (gained, "points must be one point or more"),
-        (lambda: ImprovementPoint(0.5, 0.1, 0.2, 0.3, 0, 0, 0), "low, improvement, high must be"),
-        (lambda: ImprovementPoint(0.5, 0.1, 0, 0.3, 0.1, 0, 0.05), "low, shuffled, high must be"),
-        (lambda: gained(point(0.5, 0.1), thresholds=0), "thresholds must be at least 1"),
-        (lambda: frontier((), "digits"), "series must be few enough to tell apart"),
-        (lambda: FrontierSeries(0.9, ()), "points must be one point or more"),
-        (lambda: FrontierSeries(1.0, CLEAR.points), "precision must be strictly between"),
-        (lambda: FrontierPoint(0.5, 0.9, 0.8, None, 1.0), "low, high must be both given"),
-        (lambda: FrontierPoint(0.5, 0.9, 0.8, 0.95, math.nan), "epsilon must be a finite number"),
-        (lambda: FrontierPoint(0.5, 0.9, 0.8, 0.95, -1.0), "epsilon must be 0 or more"),
-        (lambda: SecurityLine("age", "estimate", ()), "points must be one point or more"),
-        (lambda: SecurityLine("age", "estimate", ((1.0, 1.2),)), "security must be"),
-        (lambda: security((), "Adult"), "lines must be few enough"),
-        (lambda: security((MEMBERSHIP,) * 4, "Adult"), "lines must be 3 at most"),
-        (lambda: security((AGE,), "Adult", "steps"), "across must be"),
-    ],
-)
-def test_refused(make, said):
-    with pytest.raises(ValueError, match=said):
-        make()
+OFF = ImprovementPoint(0.5, 0.1, 0.2, 0.3, 0, 0, 0)
+test_refused = refuses({
+    "points be one point or more": gained,
+    "points be one point": lambda: FrontierSeries(0.9, ()),
+    "points be one": lambda: SecurityLine("age", "estimate", ()),
+    "series LiRA be ascending": lambda: gained(OFF),
+    "series shuffled scores be ascending": lambda: gained(point(0.5, 0.1, math.nan)),
+    "thresholds be at least 1": lambda: gained(point(0.5, 0.1), thresholds=0),
+    "series be few enough to tell apart": lambda: frontier((), "digits"),
+    "precision be strictly between": lambda: FrontierSeries(1.0, CLEAR.points),
+    "series precision at most 90 % be": lambda: frontier((bound(0.9, (math.inf,)),), "digits"),
+    "lines be few enough": lambda: security((), "Adult"),
+    "lines be 3 at most": lambda: security((MEMBERSHIP,) * 4, "Adult"),
+    "across be one of epochs, accuracy": lambda: security((AGE,), "Adult", "steps"),
+})  # fmt: skip

@@ -17,13 +17,10 @@ from dprime.show.charts import (
     sensitivity,
 )
 from dprime.show.charts.trials import MOST_STEPS, drawn_steps
-from show.examples import walks
+from refusals import refuses
+from show.examples import drawn, walks
 
 lists = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=15)
-
-
-def drawn(chart):
-    return {each.name: each for each in chart.series}
 
 
 @pytest.mark.parametrize("count", [1, 2, MOST_STEPS, MOST_STEPS + 1, 10_000])
@@ -72,10 +69,10 @@ def test_a_long_training_is_drawn_at_some_steps_with_its_last():
     logs, in_world = walks(trials=10, steps=3000)
     bound = np.linspace(0.5, 0.9, 3000)
     lines = drawn(belief(logs, in_world, bound=list(bound)))
-    assert len(lines["with the record"].x) == MOST_STEPS + 1
-    assert lines["with the record"].x[-1] == 3000
+    steps = lines["with the record"].x
+    assert (len(steps), steps[-1]) == (MOST_STEPS + 1, 3000)
     limit = lines["certified limit"]
-    assert all(y == bound[x - 1] for x, y in zip(limit.x[1:], limit.y[1:], strict=True))
+    assert limit.y[1:] == [bound[x - 1] for x in limit.x[1:]]
 
 
 @pytest.mark.parametrize("make", [belief, belief_distribution])
@@ -89,21 +86,23 @@ def test_trials_that_diverged_are_left_out_and_said(make):
     assert "1 trial without a finite number left out." in alone
 
 
-@pytest.mark.parametrize(
-    ("logs", "in_world", "options", "said"),
-    [
-        ([1.0, 2.0], [1, 0], {}, r"log_ratio must be a table \[trial, step\], but it is of shape"),
-        ([[1.0], [2.0]], [1, 1], {}, "log_ratio must be of both worlds"),
-        ([[1.0], [2.0]], [1], {}, r"in_world must be \[trial\]"),
-        ([[np.nan], [np.nan]], [1, 0], {}, "log_ratio must be finite in a trial at least"),
-        ([[1.0], [2.0]], [1, 0], {"bound": [0.5, 0.6]}, "bound must be one a step"),
-        ([[1.0], [2.0]], [1, 0], {"prior": 1.0}, "prior must be strictly between"),
-        ([[1.0], [2.0]], [1, 0], {"belief": 1.0}, "belief must be strictly between"),
-    ],
-)
-def test_trials_that_are_none(logs, in_world, options, said):
-    with pytest.raises(ValueError, match=said):
-        belief(logs, in_world, **options)
+TWO = ([[1.0], [2.0]], [1, 0])
+test_refused = refuses({
+    "log_ratio be a table [trial, step]": lambda: belief([1.0, 2.0], [1, 0]),
+    "log_ratio be of both worlds": lambda: belief([[1.0], [2.0]], [1, 1]),
+    "in_world be [trial]": lambda: belief([[1.0], [2.0]], [1]),
+    "log_ratio be finite in a trial at least": lambda: belief([[np.nan], [np.nan]], [1, 0]),
+    "bound be one a step": lambda: belief(*TWO, bound=[0.5, 0.6]),
+    "prior be strictly between": lambda: belief(*TWO, prior=1.0),
+    "belief be strictly between": lambda: belief(*TWO, belief=1.0),
+    "clip_norm be above 0": lambda: sensitivity([[0.5]], clip_norm=0.0, adjacency="replace"),
+    "adjacency be one of": lambda: sensitivity([[0.5]], clip_norm=1.0, adjacency="both"),
+    "sensitivity be a table": lambda: sensitivity([0.5], clip_norm=1.0, adjacency="replace"),
+    "rungs be one adversary or more": lambda: ladder((), 1.0, "d′", 0.95),
+    "series estimate and interval be": lambda: ladder(
+        (Rung("x", 0.5, 0.4, 0.6),), 1.0, "d′", 0.95
+    ),
+})  # fmt: skip
 
 
 def bins(series):
@@ -128,10 +127,14 @@ def test_shares_are_those_of_the_final_beliefs():
     assert drawn(chart)["limit: 70 %"].x == (0.7,)
 
 
-def test_certainty_is_in_the_last_bin():
+def test_what_lies_far_out_is_counted_in_the_outermost_bins():
     worlds = drawn(belief_distribution([[800.0], [-800.0]], [1, 0]))
-    assert bins(worlds["with the record"])[-1][2] == 1.0
-    assert bins(worlds["without it"])[0][2] == 1.0
+    assert bins(worlds["with the record"])[-1][2] == bins(worlds["without it"])[0][2] == 1.0
+    rng = np.random.default_rng(4)
+    chart = scores(np.append(rng.normal(size=2000), 1e9), rng.normal(size=2000))
+    _, high, share = bins(drawn(chart)["with the record"])[-1]
+    assert high < 10
+    assert share > 0
 
 
 @given(lists, lists)
@@ -140,20 +143,9 @@ def test_every_trial_is_in_one_bin(inside, outside):
         assert sum(share for _, _, share in bins(series)) == pytest.approx(1.0)
 
 
-def test_the_title_is_the_share_of_pairs():
+def test_the_title_is_the_share_of_pairs_and_what_is_not_finite_is_said():
     title = scores([1.0, 2.0], [0.0, 1.5]).title
     assert title.startswith("In 75 % of all pairs of trials the one with the record")
-
-
-def test_scores_far_out_are_counted_in_the_outermost_bins():
-    rng = np.random.default_rng(4)
-    chart = scores(np.append(rng.normal(size=2000), 1e9), rng.normal(size=2000))
-    _, high, share = bins(drawn(chart)["with the record"])[-1]
-    assert high < 10
-    assert share > 0
-
-
-def test_scores_that_are_not_finite_are_left_out_and_said():
     text = scores([1.0, np.nan], [0.0, -np.inf]).text
     assert text.endswith("2 trials without a finite score left out.")
 
@@ -179,15 +171,6 @@ def test_the_global_sensitivity_depends_on_the_adjacency(adjacency, factor, word
     assert sensitivity([[0.3]], clip_norm=1.5, adjacency=adjacency).svg()
 
 
-def test_a_sensitivity_that_is_none():
-    with pytest.raises(ValueError, match="clip_norm must be above 0"):
-        sensitivity([[0.5]], clip_norm=0.0, adjacency="replace")
-    with pytest.raises(ValueError, match="adjacency must be one of"):
-        sensitivity([[0.5]], clip_norm=1.0, adjacency="both")
-    with pytest.raises(ValueError, match="sensitivity must be a table"):
-        sensitivity([0.5], clip_norm=1.0, adjacency="replace")
-
-
 def test_the_ladder_names_the_strongest():
     rungs = (Rung("weak", -0.1, 0.0, 0.1), Rung("strong", 0.4, 0.5, 0.6))
     chart = ladder(rungs, 0.7001, "d′", 0.95)
@@ -200,31 +183,19 @@ def test_the_ladder_names_the_strongest():
     assert drawn(chart)["allowed: 0.7001"].y == (0.7001,)
 
 
-@pytest.mark.parametrize(
-    ("allowed", "end"),
-    [
-        (0.45, "the claim allows 0.45, which lies in that interval."),
-        (0.3, "the claim allows 0.3."),
-        (0.55, "the claim allows 0.55."),
-        (math.inf, "the claim sets no limit."),
-    ],
-)
-def test_an_estimate_above_what_is_allowed_may_be_luck(allowed, end):
+LIMITS = {
+    0.45: "the claim allows 0.45, which lies in that interval.",
+    0.3: "the claim allows 0.3.",
+    0.55: "the claim allows 0.55.",
+    math.inf: "the claim sets no limit.",
+}
+
+
+@pytest.mark.parametrize("allowed", LIMITS)
+def test_an_estimate_above_what_is_allowed_may_be_luck(allowed):
     chart = ladder((Rung("x", 0.4, 0.5, 0.6),), allowed, "d′", 0.95)
-    assert chart.title.endswith(end)
+    assert chart.title.endswith(LIMITS[allowed])
     assert len(chart.series) == 1 + math.isfinite(allowed)
-
-
-def test_an_interval_that_is_open_above_is_drawn_to_the_edge_and_said():
-    chart = ladder((Rung("x", 1.0, 2.0, math.inf),), 1.0, "d′", 0.95)
-    assert "or more" in chart.title
-    assert 2.0 < chart.series[0].high[0] < math.inf
-
-
-def test_a_ladder_that_is_none():
-    with pytest.raises(ValueError, match="rungs must be one adversary or more"):
-        ladder((), 1.0, "d′", 0.95)
-    with pytest.raises(ValueError, match="low, value, high must be ascending"):
-        Rung("x", 0.5, 0.4, 0.6)
-    with pytest.raises(ValueError, match="value must be a finite number"):
-        Rung("x", 0.5, math.nan, 0.6)
+    opened = ladder((Rung("x", 1.0, 2.0, math.inf),), allowed, "d′", 0.95)
+    assert "or more" in opened.title
+    assert 2.0 < opened.series[0].high[0] < math.inf

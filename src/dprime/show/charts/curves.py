@@ -73,10 +73,8 @@ class Points:
             remedy = "give a true-positive rate for each false-positive rate"
             raise validate.invalid_input("points", sizes, "two lists of the same length", remedy)
         for name in ("fpr", "tpr"):
-            for value in getattr(self, name):
-                if not (isinstance(value, float) and 0.0 <= value <= 1.0):
-                    validate.probability(name, value)
-            object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
+            values = [validate.probability(name, value) for value in getattr(self, name)]
+            object.__setattr__(self, name, tuple(values))
         if any(b <= a for a, b in zip(self.fpr, self.fpr[1:], strict=False)):
             remedy = "sort the points and name each rate once"
             raise validate.invalid_input("fpr", "not", "ascending", remedy)
@@ -140,10 +138,6 @@ def trade_off(
     if isinstance(lower, LowerCurve):
         confidence, lower = lower.confidence, Points.of(lower, also)
     if lower is not None:
-        if confidence is None:
-            remedy = "say with which confidence the lower curve holds, such as 0.95"
-            wanted = "given for a lower curve"
-            raise validate.invalid_input("confidence", "missing", wanted, remedy)
         validate.inner_probability("confidence", confidence, example=0.95)
     found = _Found(most, lower, confidence or 0.0, fpr, refuted)
     domain, ticks = (SMALLEST if log else 0.0, 1.0), DECADES if log else ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -49,8 +49,6 @@ class RocCurve:
         if {len(self.low), len(self.high)} != {len(self.fpr)}:
             remedy = "give both ends of an interval for each rate"
             raise validate.invalid_input("low and high", "not", "as many as the rates", remedy)
-        for low, tpr, high in zip(self.low, self.tpr, self.high, strict=True):
-            wording.check_interval("tpr", low, tpr, high)
 
     def at(self, fpr: float) -> tuple[float, float, float]:
         """Mean and both ends at a rate; between two points an attacker may toss a coin.
@@ -90,7 +88,7 @@ def membership_roc(
     >>> membership_roc((lira,), None, "Digits").title
     'Digits: at 1 % false alarms LiRA finds 3 % of the members (95 % interval 2 % to 4 %).'
     """
-    theme.pencils("curves", len(curves))
+    pencils = theme.pencils("curves", len(curves))
     for name, value in (("least_fpr", least_fpr), ("confidence", confidence), ("fpr", fpr)):
         validate.inner_probability(name, value, example=0.01)
     for curve in curves:
@@ -99,139 +97,92 @@ def membership_roc(
             remedy = "attack more records, or name a smaller least_fpr"
             wanted = f"{least_fpr} (least_fpr) or more"
             raise validate.invalid_input("the largest fpr", shown, wanted, remedy)
-    found = _BesideClaim(tuple(curves), claim, least_fpr, confidence, fpr)
-    start = f"{title_of}: a" if title_of else "A"
+    points = [(curve, at) for curve in curves for at in curve.fpr if at >= least_fpr]
+    rate = max(fpr, *(min(at for each, at in points if each is curve) for curve in curves))
+    aloud = [at for at in (*READ_ALOUD, rate) if at >= least_fpr]
+    found = [
+        _drawn(curve, pencil, least_fpr, aloud)
+        for curve, pencil in zip(curves, pencils, strict=True)
+    ]
+    allowed = [] if claim is None else [_allowed(claim, least_fpr, aloud)]
+    guessing = Series("guessing", theme.BASELINE, (least_fpr, 1.0), (least_fpr, 1.0))
+    title, above = _finding(points, claim, rate, confidence)
+    about = (
+        f"Line chart, logarithmic axes from {wording.percent(least_fpr)} to 100 %; rarer false "
+        f"alarms are not shown. {AXES} Each line is a mean with its {wording.percent(confidence)} "
+        "interval, an estimate; the claim is what is allowed in expectation."
+    )
+    x = _axis(least_fpr)
     return Chart(
-        "membership-roc", f"{start}{found.title}.", found.about,
-        found.axis, replace(found.axis, field="tpr", title=FOUND), found.series,
+        "membership-roc", f"{f'{title_of}: a' if title_of else 'A'}t {title}.", about + above,
+        x, replace(x, field="tpr", title=FOUND), (*found, *allowed, guessing),
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _BesideClaim:
-    """Curves beside a claim, and the sentences about them."""
+def _finding(
+    points: Sequence[tuple[RocCurve, float]], claim: Points | None, rate: float, confidence: float
+) -> tuple[str, str]:
+    """The best attack at the rate or where it passes the claim; and how many intervals lie above.
 
-    curves: tuple[RocCurve, ...]
-    claim: Points | None
-    least: float
-    confidence: float
-    fpr: float
+    An interval above the claim is a finding where there are more of them than luck alone gives.
+    """
+    above = []
+    if claim is not None:
+        past = [(curve, at, curve.at(at)[1], claim.ceiling(at)) for curve, at in points]
+        above = [each for each in past if each[2] > each[3] * (1 + ROUNDING)]
+    luck, curves = wording.by_luck(len(points), confidence), dict(points)
+    passing = len(above) > luck
+    better = [curve for curve in curves if curve.at(rate)[1] > rate]
+    if passing:
+        best, rate, *_ = max(above, key=lambda each: each[2] / each[3])
+        finding = best.told(rate, confidence)
+    elif better:
+        finding = max(better, key=lambda curve: curve.at(rate)[0]).told(rate, confidence)
+    elif len(curves) > 1:
+        finding = "no attack is told apart from guessing"
+    else:
+        finding = f"{next(iter(curves)).label} is not told apart from guessing"
+    if claim is not None:
+        most = wording.percent_up(claim.ceiling(rate))
+        finding += f"; the claim allows {'only ' if passing else ''}{most}"
+        finding += "" if passing or better else " of the members to be found"
+    told = (
+        f" At {len(above)} of {len(points)} points the interval lies wholly above the claim; luck "
+        f"alone would give about {luck}. More than that is a threshold chosen on the records that "
+        "it is counted on, or a claim that does not hold: an audit decides it."
+    )
+    return f"{wording.percent(rate)} false alarms {finding}", told if above else ""
 
-    @property
-    def rate(self) -> float:
-        """The rate of the title: the wished one, or the smallest that all curves show."""
-        return max(self.fpr, *(self._start(curve) for curve in self.curves))
 
-    def _start(self, curve: RocCurve) -> float:
-        return min(fpr for fpr in curve.fpr if fpr >= self.least)
+def _drawn(curve: RocCurve, pencil: theme.Pencil, least: float, aloud: Sequence[float]) -> Series:
+    """What can be drawn of an attack on axes that begin there."""
+    points = [
+        (fpr, tpr, max(low, 0.0), min(high, 1.0))
+        for fpr, tpr, low, high in zip(curve.fpr, curve.tpr, curve.low, curve.high, strict=True)
+        if min(fpr, tpr) >= least
+    ]
+    return Series.of(curve.label, pencil, points, says="about", aloud=aloud)
 
-    @property
-    def title(self) -> str:
-        """The best attack at the marked rate or where it passes the claim, or that none is one."""
-        rate, passing = self.rate, self._passing()
-        shown = passing or self._best(rate)
-        if shown is not None:
-            curve, rate = shown
-            finding = curve.told(rate, self.confidence)
-        elif len(self.curves) > 1:
-            finding = "no attack is told apart from guessing"
-        else:
-            finding = f"{self.curves[0].label} is not told apart from guessing"
-        if self.claim is not None:
-            only = "only " if passing else ""
-            finding += f"; the claim allows {only}{wording.percent_up(self.claim.ceiling(rate))}"
-            finding += "" if shown else " of the members to be found"
-        return f"t {wording.percent(rate)} false alarms {finding}"
 
-    def _best(self, rate: float) -> tuple[RocCurve, float] | None:
-        """The attack that finds most at this rate, of those whose interval lies above guessing."""
-        better = [curve for curve in self.curves if curve.at(rate)[1] > rate]
-        return (max(better, key=lambda curve: curve.at(rate)[0]), rate) if better else None
+def _allowed(claim: Points, least: float, aloud: Sequence[float]) -> Series:
+    """What the claim allows, from the beginning of the axes on."""
+    pairs = [(x, y) for x, y in zip(claim.fpr, claim.tpr, strict=True) if x > least]
+    points = [(least, claim.ceiling(least)), *pairs]
+    return Series.of("allowed by the claim", theme.CERTIFIED, points, says="at most", aloud=aloud)
 
-    def _passing(self) -> tuple[RocCurve, float] | None:
-        """The point furthest above the claim, if more of them are than luck alone would give."""
-        claim, above = self.claim, self._above_claim()
-        if claim is None or len(above) <= wording.by_luck(self._points, self.confidence):
-            return None
-        return max(above, key=lambda point: point[0].at(point[1])[1] / claim.ceiling(point[1]))
 
-    @property
-    def _points(self) -> int:
-        return sum(fpr >= self.least for curve in self.curves for fpr in curve.fpr)
-
-    def _above_claim(self) -> list[tuple[RocCurve, float]]:
-        """Points whose interval lies wholly above the claim."""
-        if self.claim is None:
-            return []
-        return [
-            (curve, fpr)
-            for curve in self.curves
-            for fpr, low in zip(curve.fpr, curve.low, strict=True)
-            if fpr >= self.least and low > self.claim.ceiling(fpr) * (1 + ROUNDING)
-        ]
-
-    @property
-    def about(self) -> str:
-        """The axes, and how to read an interval above the claim."""
-        told = (
-            f"Line chart, logarithmic axes from {wording.percent(self.least)} to 100 %; rarer "
-            f"false alarms are not shown. {AXES} Each line is a mean with its "
-            f"{wording.percent(self.confidence)} interval, an estimate; the claim is what is "
-            "allowed in expectation."
-        )
-        if above := self._above_claim():
-            luck = wording.by_luck(self._points, self.confidence)
-            told += (
-                f" At {len(above)} of {self._points} points the interval lies wholly above the "
-                f"claim; luck alone would give about {luck}. More than that is a threshold chosen "
-                "on the records that it is counted on, or a claim that does not hold: an audit "
-                "decides it."
-            )
-        return told
-
-    @property
-    def series(self) -> tuple[Series, ...]:
-        """Guessing, what the claim allows from the beginning of the axes on, every attack."""
-        drawn, aloud = [], [rate for rate in (*READ_ALOUD, self.rate) if rate >= self.least]
-        pencils = theme.pencils("curves", len(self.curves))
-        for curve, pencil in zip(self.curves, pencils, strict=True):
-            points = [
-                (fpr, tpr, max(low, 0.0), min(high, 1.0))
-                for fpr, tpr, low, high in zip(
-                    curve.fpr, curve.tpr, curve.low, curve.high, strict=True
-                )
-                if min(fpr, tpr) >= self.least
-            ]
-            fpr, tpr, low, high = zip(*points, strict=True) if points else ((),) * 4
-            drawn.append(
-                Series(curve.label, pencil, fpr, tpr, low=low, high=high, says="about", aloud=aloud)
-            )
-        if self.claim is not None:
-            pairs = zip(self.claim.fpr, self.claim.tpr, strict=True)
-            rest = [(x, y) for x, y in pairs if x > self.least]
-            start = (self.least, self.claim.ceiling(self.least))
-            x, y = zip(start, *rest, strict=True)
-            name, pencil = "allowed by the claim", theme.CERTIFIED
-            drawn.append(Series(name, pencil, x, y, says="at most", aloud=aloud))
-        ends = (self.least, 1.0)
-        return (*drawn, Series("guessing", theme.BASELINE, ends, ends))
-
-    @property
-    def axis(self) -> Axis:
-        """Across: decades, and before the first of them round numbers."""
-        smallest = self.least * (1 - ROUNDING)
-        first = next(tick for tick in DECADES if tick >= smallest)
-        ticks = tuple(tick for tick in (first / 5, first / 2, *DECADES) if tick >= smallest)
-        domain = (self.least, 1.0)
-        return Axis("fpr", FALSE_ALARMS, percent=True, log=True, domain=domain, ticks=ticks)
+def _axis(least: float) -> Axis:
+    """Across: decades, and before the first of them round numbers."""
+    smallest = least * (1 - ROUNDING)
+    first = next(tick for tick in DECADES if tick >= smallest)
+    ticks = tuple(tick for tick in (first / 5, first / 2, *DECADES) if tick >= smallest)
+    return Axis("fpr", FALSE_ALARMS, percent=True, log=True, domain=(least, 1.0), ticks=ticks)
 
 
 # Precision over π ---------------------------------------------------------------------------------
 
 
-@final
-@dataclass(frozen=True)
-class PrecisionPoint:
+class PrecisionPoint(NamedTuple):
     """How often "member" was right at one π (`prior`): the mean over several targets.
 
     With its interval, what the claim allows at most in expectation, if anything is certified, and
@@ -245,26 +196,12 @@ class PrecisionPoint:
     certified: float | None = None
     shuffled: float | None = None
 
-    def __post_init__(self) -> None:
-        validate.inner_probability("prior", self.prior)
-        wording.check_interval("precision", self.low, self.precision, self.high)
-        for name in ("precision", "certified", "shuffled"):
-            if getattr(self, name) is not None:
-                validate.probability(name, getattr(self, name), example=0.6)
 
-
-@final
-@dataclass(frozen=True)
-class PrecisionLine:
+class PrecisionLine(NamedTuple):
     """All π of one training, such as that with ε = 3 or the one without privacy."""
 
     label: str
     points: tuple[PrecisionPoint, ...]
-
-    def __post_init__(self) -> None:
-        if not self.points:
-            wanted, remedy = "one point or more", "give a PrecisionPoint"
-            raise validate.invalid_input("points", "empty", wanted, remedy)
 
 
 def precision_over_prior(
@@ -287,104 +224,71 @@ def precision_over_prior(
         wanted, remedy = "one line or more", "give a PrecisionLine"
         raise validate.invalid_input("lines", "empty", wanted, remedy)
     sure = wording.percent(validate.inner_probability("confidence", confidence, example=0.95))
-    counts = _Counts(tuple(point for line in lines for point in line.points), confidence)
-    panels = [
-        each for line in lines for each in _panel(line, f"{attack} ({sure} interval)", baseline)
-    ]
+    name = f"{attack} ({sure} interval)"
+    panels = [each for line in lines for each in _panel(line, name, baseline=baseline)]
     known = {each.name for each in panels if each.x}  # no key for what is nowhere known
+    finding, text = _counted([point for line in lines for point in line.points], confidence)
     x = Axis("prior", PI, percent=True, domain=(0.0, 1.0), ticks=(0.0, 0.5, 1.0))
     return Chart(
         "precision-over-prior",
-        f"{wording.sentence(attack)}'s precision on {data} is above {counts.title}.",
+        f"{wording.sentence(attack)}'s precision on {data} is above {finding}.",
         f"Panels, one for each training on {data}. Across: π, the share of the pool that was "
         'trained on. Up: precision, the share of right ones among the "member" answers of '
         f'{attack}, a mean with its {sure} interval. The baseline says "member" of everybody, and '
-        f"its precision is π. {counts.text}",
+        f"its precision is π. {text}",
         x, replace(x, field="precision", title="precision (%)"),
         tuple(each for each in panels if each.name in known),
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Counts:
+def _counted(points: Sequence[PrecisionPoint], confidence: float) -> tuple[str, str]:
     """At how many settings an interval lies wholly above the baseline, and above other limits."""
-
-    points: tuple[PrecisionPoint, ...]
-    confidence: float
-
-    @property
-    def above(self) -> int:
-        return sum(point.low > point.prior for point in self.points)
-
-    @property
-    def certified(self) -> tuple[int, int]:
-        """How many lie above what is certified, of how many that have it."""
-        limits = [(p, p.certified) for p in self.points if p.certified is not None]
-        return sum(point.low > most for point, most in limits), len(limits)
-
-    @property
-    def shuffled(self) -> tuple[int, int]:
-        """How many lie above the baseline and what shuffled scores give, of how many known."""
-        others = [(p, p.shuffled) for p in self.points if p.shuffled is not None]
-        return sum(p.low > max(p.prior, other) for p, other in others), len(others)
-
-    @property
-    def title(self) -> str:
-        count, (beyond, limits), (both, others) = len(self.points), self.certified, self.shuffled
-        if beyond > wording.by_luck(limits, self.confidence):
-            return f"the certified one at {beyond} of {limits} settings"
-        if not self.above:
-            return f"the baseline at none of {count} settings"
-        told = f"the baseline at {self.above} of {count} settings"
-        if self.above <= wording.by_luck(count, self.confidence):
-            return f"{told}, as luck alone may give"
-        if not others:
-            return told
-        of_them = f" of {others}" if others < count else ""
-        return f"{told}, above that of shuffled scores at {both or 'none'}{of_them}"
-
-    @property
-    def text(self) -> str:
-        count, (beyond, limits), (both, others) = len(self.points), self.certified, self.shuffled
-        told = (
-            f"At {self.above} of {count} settings the interval lies wholly above the baseline; "
-            "each interval stands for itself, and luck alone would put about "
-            f"{wording.by_luck(count, self.confidence)} there."
+    count, luck = len(points), wording.by_luck(len(points), confidence)
+    above = sum(each.low > each.prior for each in points)
+    limits = [each.low > each.certified for each in points if each.certified is not None]
+    others = [
+        each.low > max(each.prior, each.shuffled) for each in points if each.shuffled is not None
+    ]
+    text = (
+        f"At {above} of {count} settings the interval lies wholly above the baseline; each "
+        f"interval stands for itself, and luck alone would put about {luck} there."
+    )
+    if others:
+        text += (
+            f" At {sum(others)} of {len(others)} it lies above what the same procedure gives for "
+            "shuffled scores, too."
         )
-        if others:
-            told += (
-                f" At {both} of {others} it lies above what the same procedure gives for shuffled "
-                "scores, too."
-            )
-        if limits:
-            told += (
-                f" At {beyond} of {limits} it lies wholly above the certified precision, which "
-                "bounds expected rates, not the best of many thresholds on the scored records."
-            )
-        return told
+    if limits:
+        text += (
+            f" At {sum(limits)} of {len(limits)} it lies wholly above the certified precision, "
+            "which bounds expected rates, not the best of many thresholds on the scored records."
+        )
+    if sum(limits) > wording.by_luck(len(limits), confidence):
+        return f"the certified one at {sum(limits)} of {len(limits)} settings", text
+    title = f"the baseline at {above or 'none'} of {count} settings"
+    if 0 < above <= luck:
+        title += ", as luck alone may give"
+    elif above and others:
+        title += f", above that of shuffled scores at {sum(others) or 'none'}"
+        title += f" of {len(others)}" if len(others) < count else ""
+    return title, text
 
 
-def _panel(line: PrecisionLine, name: str, baseline: bool) -> list[Series]:
+LIMIT = theme.Pencil("first", size=220, shape="stroke", filled=False)
+RING = theme.Pencil("ink", size=60, filled=False)
+
+
+def _panel(line: PrecisionLine, name: str, *, baseline: bool) -> list[Series]:
     """One training: the attack with its intervals, what is certified, and shuffled scores."""
     points = sorted(line.points, key=lambda point: point.prior)
-    found = Series(
-        name, theme.CHOSEN, [p.prior for p in points], [p.precision for p in points], "joined",
-        [max(p.low, 0.0) for p in points], [min(p.high, 1.0) for p in points], panel=line.label,
-        says="about",
-    )  # fmt: skip
-    panel = line.label
-    limits = [(p.prior, p.certified) for p in points if p.certified is not None]
-    luck = [(p.prior, p.shuffled) for p in points if p.shuffled is not None]
-    bar = theme.Pencil("first", size=220, shape="stroke", filled=False)
-    ring = theme.Pencil("ink", size=60, filled=False)
-    certified, shuffled = (
-        Series(name, pencil, [x for x, _ in pairs], [y for _, y in pairs], "points", panel=panel)
-        for name, pencil, pairs in (
-            ("certified limit", bar, limits), ("shuffled scores", ring, luck)
-        )
-    )  # fmt: skip
-    ends = (0.0, 1.0) if baseline else ()
-    return [
-        found, replace(certified, says="at most"), replace(shuffled, says="about"),
-        Series("baseline", theme.BASELINE, ends, ends, panel=line.label),
-    ]  # fmt: skip
+    limits = [(each.prior, each.certified) for each in points if each.certified is not None]
+    luck = [(each.prior, each.shuffled) for each in points if each.shuffled is not None]
+    ends = [(0.0, 0.0), (1.0, 1.0)] if baseline else []
+    found = [(p.prior, p.precision, max(p.low, 0.0), min(p.high, 1.0)) for p in points]
+    drawn = [
+        Series.of(name, theme.CHOSEN, found, "joined", says="about"),
+        Series.of("certified limit", LIMIT, limits, "points", says="at most"),
+        Series.of("shuffled scores", RING, luck, "points", says="about"),
+        Series.of("baseline", theme.BASELINE, ends),
+    ]
+    return [replace(each, panel=line.label) for each in drawn]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
@@ -55,10 +55,10 @@ def risk(
     values: Sequence[float] | None = None,
     read: Callable[[DPSGD], float] | None = None,
 ) -> Chart:
-    """A certified risk over noise, sample rate or steps, the other two as they are.
+    """A certified risk over noise, sample rate or steps, with the other two unchanged.
 
-    The `values` of the parameter are many on both sides of its own unless they are given; `read`
-    gives the metric of a mechanism, where somebody knows it already.
+    Without `values`, the parameter takes many on both sides of its own; `read` gives the metric of
+    a mechanism, where somebody knows it already.
 
     >>> training = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000)
     >>> risk(training, "steps", values=[1000, 4000]).title
@@ -95,29 +95,25 @@ def _risks(
     """Every finite risk, and the setting's own."""
     # Between two values the larger risk holds: it falls with noise and rises with the rest.
     step: Literal["before", "after"] = "after" if over == "noise_multiplier" else "before"
-    values, risks = [x for x, _ in points], [y for _, y in points]
-    line = Series("certified", theme.CERTIFIED, values, risks, "curve", step=step, says="at most")
+    line = Series.of("certified", theme.CERTIFIED, points, "curve", step=step, says="at most")
     mine = [(x, y) for x, y in points if x == own]
     words = [f"this setting: {axis.say(y, 'at most')}" for _, y in mine]
-    left = own > math.sqrt(values[0] * values[-1]) if points else False
-    low = any(y < LOW * max(risks) for _, y in mine)
+    left = own > math.sqrt(points[0][0] * points[-1][0]) if points else False
+    low = any(y < LOW * max(line.y) for _, y in mine)
     above = low or (over == "noise_multiplier") != left
     side = f"{'above' if above else 'below'}-{'left' if left else 'right'}"  # off the line
-    guide, point = _own([x for x, _ in mine], [y for _, y in mine], words, [side])
-    return point, line, guide
+    return _own(mine, words, side), line, _guide(mine)
 
 
-def _own(
-    x: Sequence[float], y: Sequence[float], words: Sequence[str], sides: Sequence[str]
-) -> Iterator[Series]:
-    """A thin line through the setting's own numbers, and each of them."""
-    yield Series("guide", theme.BASELINE, x[:1], kind="rule", key=False)
-    for place, side in enumerate(sides):
-        one = slice(place, place + 1)
-        yield Series(
-            "this setting", theme.OWN, x[one], y[one], "points", words=words[one], side=side,
-            key=False,
-        )  # fmt: skip
+def _own(points: Sequence[tuple[float, float]], words: Sequence[str], side: str) -> Series:
+    return Series.of(
+        "this setting", theme.OWN, points, "points", words=words, side=side, key=False
+    )  # fmt: skip
+
+
+def _guide(points: Sequence[tuple[float, float]]) -> Series:
+    """A thin line through the setting's own numbers."""
+    return Series("guide", theme.BASELINE, [x for x, _ in points], kind="rule", key=False)
 
 
 def mechanism_with(mechanism: DPSGD, over: str, value: float) -> DPSGD:
@@ -193,11 +189,12 @@ def bayes_security(
         steps = [x / rate for x in chosen]
         more = between(steps, [security(x, "replace") for x in chosen], whole=True)
         chosen = sorted({*chosen, *(step * rate for step in more)})
-    member, secret = (
-        [security(each, relation) for each in chosen] for relation in (adjacency, "replace")
-    )
-    both = member[chosen.index(own)], secret[chosen.index(own)]
-    least = [wording.down(each) if each > 0 else "none" for each in both]
+    lines = {
+        name: [(each, security(each, relation)) for each in chosen]
+        for name, relation in (("membership", adjacency), ("any attribute", "replace"))
+    }
+    both = [points[chosen.index(own)] for points in lines.values()]
+    least = [wording.down(each) if each > 0 else "none" for _, each in both]
     return Chart(
         "bayes-security",
         f"After {wording.near(own, 4)} epoch{'' if own == 1 else 's'} Bayes security is at least "
@@ -205,33 +202,33 @@ def bayes_security(
         f"{COURSE}{' Estimates from data guarantee nothing.' if attribute else ''}",
         Axis("epoch", "epochs", log=True),
         Axis("bayes_security", "Bayes security, at least", domain=(0.0, 1.0)),
-        _securities(chosen, member, secret, own, both, least, attribute),
+        _securities(lines, both, least, attribute),
         text.describe(mechanism.to_dict(), adjacency),
     )  # fmt: skip
 
 
 def _securities(
-    epochs: Sequence[float], member: Sequence[float], secret: Sequence[float], own: float,
-    both: tuple[float, float], least: Sequence[str], attribute: Sequence[tuple[float, float]],
+    points: Mapping[str, Sequence[tuple[float, float]]], both: Sequence[tuple[float, float]],
+    least: Sequence[str], attribute: Sequence[tuple[float, float]],
 ) -> tuple[Series, ...]:  # fmt: skip
-    """Both lines, the training's own numbers, and estimates."""
+    epochs, own = [x for x, _ in points["membership"]], both[0][0]
     across = math.log(own / epochs[0]) / (math.log(epochs[-1] / epochs[0]) or 1.0)
-    right, left = ("right" if across < 0.6 else "left"), ("left" if across > 0.4 else "right")
-    guide, *mine = _own((own, own), both, least, [f"above-{right}", f"below-{left}"])
+    sides = (
+        "above-right" if across < 0.6 else "above-left",
+        "below-left" if across > 0.4 else "below-right",
+    )
+    mine = [_own([at], [word], side) for at, word, side in zip(both, least, sides, strict=True)]
     # Between two epochs the smaller security holds, that of the later one.
     lines = [
-        Series(name, pencil, epochs, values, "curve", step="before", says="at least")
-        for name, pencil, values in (
-            ("membership", theme.CERTIFIED, member),
-            ("any attribute", theme.ALSO_CERTIFIED, secret),
-        )
+        Series.of(name, pencil, points[name], "curve", step="before", says="at least")
+        for name, pencil in zip(points, (theme.CERTIFIED, theme.ALSO_CERTIFIED), strict=True)
     ]
-    if attribute:
-        x = [validate.positive("epoch", epoch) for epoch, _ in attribute]
-        y = [validate.probability("attribute", value) for _, value in attribute]
-        name = "estimate of one attribute"
-        lines.append(Series(name, theme.ESTIMATE, x, y, "points", says="about"))
-    return (*mine, *lines, guide)
+    found = [
+        (validate.positive("epoch", x), validate.probability("attribute", y)) for x, y in attribute
+    ]
+    name = "estimate of one attribute"
+    estimates = Series.of(name, theme.ESTIMATE, found, "points", says="about")
+    return (*mine, *lines, *([estimates] if attribute else []), _guide(both[:1]))
 
 
 def _epochs_around(own: float, rate: float) -> list[float]:
@@ -277,12 +274,9 @@ def precision(
             ("certified", theme.CERTIFIED, curve), ("ε and δ alone", theme.LIMIT, stated)
         )
     ]  # fmt: skip
-    lines.append(Series("guessing", theme.BASELINE, priors, priors))
+    guessing = Series("guessing", theme.BASELINE, priors, priors)
     side = "below-right" if prior < ROOMY else "above-left"
-    own = Series(
-        "this setting", theme.OWN, [prior], [curve.precision(prior, min_tpr)], "points",
-        words=[most], side=side, key=False,
-    )  # fmt: skip
+    own = _own([(prior, curve.precision(prior, min_tpr))], [most], side)
     at = f"δ = {wording.near(delta)}"
     told = f"ε = {wording.up(epsilon)}" if math.isfinite(epsilon) else "ε (none is certified)"
     return Chart(
@@ -295,7 +289,7 @@ def precision(
         f"Dashed: what {told} at {at} alone allows, which is never less.",
         Axis("prior", "prior (% of candidates)", percent=True, log=True, domain=(0.001, 0.99)),
         Axis("precision", "precision, at most (%)", percent=True, domain=(0.0, 1.0)),
-        (own, *lines),
+        (own, *lines, guessing),
         DOT.join(filter(None, (curve.of, f"{FOUND_AT} {wording.percent(min_tpr)}, {at}"))),
     )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, final
+from typing import Literal, NamedTuple, final
 
 from dprime import validate
 from dprime.registry import Kind
@@ -23,9 +23,7 @@ MARGIN = 0.22
 """The share of the range of π that stays free on both sides, for words."""
 
 
-@final
-@dataclass(frozen=True)
-class ImprovementPoint:
+class ImprovementPoint(NamedTuple):
     """Means over targets and trainings at one π (`prior`), with their intervals.
 
     Precision minus π, of an attack and of shuffled scores, which say nothing.
@@ -38,11 +36,6 @@ class ImprovementPoint:
     shuffled: float
     shuffled_low: float
     shuffled_high: float
-
-    def __post_init__(self) -> None:
-        validate.inner_probability("prior", self.prior)
-        wording.check_interval("improvement", self.low, self.improvement, self.high)
-        wording.check_interval("shuffled", self.shuffled_low, self.shuffled, self.shuffled_high)
 
 
 def improvement(
@@ -69,6 +62,14 @@ def improvement(
         count = wording.counted(validate.whole("thresholds", thresholds, example=40), "threshold")
         chosen = f" Each number is for the best of {count}."
     ordered = sorted(points, key=lambda point: point.prior)
+    own = [(each.prior, each.improvement, each.low, each.high) for each in ordered]
+    luck = [(p.prior, p.shuffled, p.shuffled_low, p.shuffled_high) for p in ordered]
+    gains = [
+        Series.of(name, pencil, points, "joined", aside=aside, says="about")
+        for name, pencil, points, aside in (
+            (attack, theme.CHOSEN, own, -ASIDE), ("shuffled scores", theme.ESTIMATE, luck, ASIDE)
+        )
+    ]  # fmt: skip
     return Chart(
         "improvement",
         f"{wording.sentence(attack)} on {data} {_gain(ordered)}.",
@@ -78,22 +79,8 @@ def improvement(
         f"one percentage point.{chosen}",
         Axis("prior", PI, percent=True, domain=(0.0, 1.0)),
         Axis("improvement", "precision above the baseline (points)", percent=True, unit=""),
-        (*_gains(ordered, attack), Series("baseline", theme.BASELINE, (0.0, 1.0), (0.0, 0.0))),
+        (*gains, Series("baseline", theme.BASELINE, (0.0, 1.0), (0.0, 0.0))),
     )  # fmt: skip
-
-
-def _gains(ordered: Sequence[ImprovementPoint], attack: str) -> Iterator[Series]:
-    """The attack, and beside it shuffled scores."""
-    across = [point.prior for point in ordered]
-    for name, pencil, aside, values in (
-        (attack, theme.CHOSEN, -ASIDE, [(p.improvement, p.low, p.high) for p in ordered]),
-        (
-            "shuffled scores", theme.ESTIMATE, ASIDE,
-            [(p.shuffled, p.shuffled_low, p.shuffled_high) for p in ordered],
-        ),
-    ):  # fmt: skip
-        y, low, high = zip(*values, strict=True)
-        yield Series(name, pencil, across, y, "joined", low, high, aside=aside, says="about")
 
 
 def _gain(ordered: Sequence[ImprovementPoint]) -> str:
@@ -121,9 +108,7 @@ def _some(name: str, given: Sequence[object], what: str) -> None:
 # The frontier -------------------------------------------------------------------------------------
 
 
-@final
-@dataclass(frozen=True)
-class FrontierPoint:
+class FrontierPoint(NamedTuple):
     """One training that keeps the bound.
 
     Attributes:
@@ -139,17 +124,6 @@ class FrontierPoint:
     low: float | None
     high: float | None
     epsilon: float
-
-    def __post_init__(self) -> None:
-        validate.rate("probability", self.probability, example=0.5)
-        validate.probability("accuracy", self.accuracy, example=0.9)
-        if self.epsilon != math.inf:
-            validate.at_least_zero("epsilon", self.epsilon)
-        if (self.low is None) != (self.high is None):
-            wanted, remedy = "both given or both None", "give both ends of the interval, or none"
-            raise validate.invalid_input("low, high", "one of them", wanted, remedy)
-        if self.low is not None and self.high is not None:
-            wording.check_interval("accuracy", self.low, self.accuracy, self.high)
 
 
 @final
@@ -226,7 +200,7 @@ def frontier(series: Sequence[FrontierSeries], data: str, confidence: float = 0.
         f"{epsilons}",
         Axis("probability", PI, percent=True, ticks=ticks, domain=domain),
         Axis("accuracy", "accuracy (%)", percent=True, zero=False),
-        (*_accuracies(series), *_highest(series)),
+        _accuracies(series),
     )  # fmt: skip
 
 
@@ -235,7 +209,6 @@ def _epsilon(point: FrontierPoint) -> str:
 
 
 def _only(line: FrontierSeries) -> str:
-    """What is to be said of a single line."""
     bound = f"where precision is at most {line.limit}"
     found, where = (wording.percent(x) for x in (line.best.accuracy, line.best.probability))
     if len(line.points) == 1:
@@ -256,51 +229,39 @@ def _best_of(series: Sequence[FrontierSeries]) -> str:
     return f"the accuracy is highest at π = {wording.listed(told)}{ending}"
 
 
-def _asides(count: int) -> list[float]:
-    return [ASIDE * (place - (count - 1) / 2) for place in range(count)]
-
-
-def _accuracies(series: Sequence[FrontierSeries]) -> Iterator[Series]:
-    """A line for each bound, with ε at its ends."""
-    count = len(series)
-    for each, pencil, aside, sides in zip(
-        series, theme.pencils("series", count), _asides(count), _sides(series), strict=True
-    ):
-        points = each.points
-        lows = [None if p.low is None else max(p.low, 0.0) for p in points]
-        highs = [None if p.high is None else min(p.high, 1.0) for p in points]
+def _accuracies(series: Sequence[FrontierSeries]) -> tuple[Series, ...]:
+    """A line for each bound, with ε at its ends, and a ring around the best point of each."""
+    ring, called = theme.Pencil("ink", size=150, filled=False), "highest accuracy of a line"
+    pencils, lines, rings = theme.pencils("series", len(series)), [], []
+    for number, each in enumerate(series):
+        points, aside = each.points, ASIDE * (number - (len(series) - 1) / 2)
         words = [f"ε = {_epsilon(p)}" if p in (points[0], points[-1]) else "" for p in points]
-        yield Series(
-            f"precision at most {each.limit}", pencil, [p.probability for p in points],
-            [p.accuracy for p in points], "joined", lows, highs, words=words, side=sides,
-            aside=aside, says="about",
+        left, right = (_beside(series, number, end) for end in (0, -1))
+        sides = [f"{left}left", *[f"{right}right"] * (len(points) - 1)]
+        rows = [
+            (
+                p.probability, p.accuracy, None if p.low is None else max(p.low, 0.0),
+                None if p.high is None else min(p.high, 1.0),
+            )
+            for p in points
+        ]  # fmt: skip
+        line = Series.of(
+            f"precision at most {each.limit}", pencils[number], rows, "joined", words=words,
+            side=sides, aside=aside, says="about",
         )  # fmt: skip
+        name = f"{called} ({each.limit})" if number else called
+        best = [(each.best.probability, each.best.accuracy)]
+        lines.append(line)
+        rings.append(Series.of(name, ring, best, "points", aside=aside, key=not number))
+    return (*lines, *rings)
 
 
-def _highest(series: Sequence[FrontierSeries]) -> Iterator[Series]:
-    """A ring around the best point of each line."""
-    ring, name = theme.Pencil("ink", size=150, filled=False), "highest accuracy of a line"
-    for place, (each, aside) in enumerate(zip(series, _asides(len(series)), strict=True)):
-        best = each.best
-        yield Series(
-            f"{name} ({each.limit})" if place else name, ring, (best.probability,),
-            (best.accuracy,), "points", aside=aside, key=not place,
-        )  # fmt: skip
-
-
-def _sides(series: Sequence[FrontierSeries]) -> list[list[str]]:
-    """Where ε stands beside each point, so that the words of the lines keep apart."""
-
-    def beside(place: int, end: int, side: str) -> str:
-        heights = [(each.points[end].accuracy, -number) for number, each in enumerate(series)]
-        if len(heights) == 1 or min(heights) < heights[place] < max(heights):
-            return side
-        return f"{'above' if heights[place] == max(heights) else 'below'}-{side}"
-
-    return [
-        [beside(place, 0, "left"), *[beside(place, -1, "right")] * (len(each.points) - 1)]
-        for place, each in enumerate(series)
-    ]
+def _beside(series: Sequence[FrontierSeries], number: int, end: int) -> str:
+    """Whether the words at this end of a line stand above or below it, off those of others."""
+    heights = [(each.points[end].accuracy, -place) for place, each in enumerate(series)]
+    if len(heights) == 1 or min(heights) < heights[number] < max(heights):
+        return ""
+    return "above-" if heights[number] == max(heights) else "below-"
 
 
 # Security -----------------------------------------------------------------------------------------
@@ -317,15 +278,14 @@ class SecurityLine:
 
     def __post_init__(self) -> None:
         _some("points", self.points, "(x, security)")
-        for x, security in self.points:
-            validate.at_least_zero("x", x)
-            validate.probability("security", security, example=0.9)
 
-    def told(self, security: float) -> str:
-        """A number of this line: what is certified is not rounded up."""
-        if self.kind == "certified":
-            return f"at least {wording.down(security)}"
-        return f"about {wording.near(security)}"
+    @property
+    def told(self) -> str:
+        """Its last number; what is certified is not rounded up."""
+        _, last = self.points[-1]
+        certified = self.kind == "certified"
+        shown = f"at least {wording.down(last)}" if certified else f"about {wording.near(last)}"
+        return f"{shown} for {self.name}"
 
 
 SOLID = tuple(theme.Pencil(ink, size=20) for ink in ("first", "ink", "second"))
@@ -341,39 +301,30 @@ def security(lines: Sequence[SecurityLine], data: str, across: Across = "epochs"
     'After 20 epochs on Adult, Bayes security is at least 0.89 for membership and about 0.945 for
     age.'
     """
-    dashed = iter(theme.pencils("lines", len(lines)))
+    pencils, solid = theme.pencils("lines", len(lines)), iter(SOLID)
     validate.one_of("across", across, ("epochs", "accuracy"))
-    certified = sum(line.kind == "certified" for line in lines)
-    if certified > len(SOLID):
-        shown, remedy = f"{certified} certified", "draw the others in a chart of their own"
+    count = sum(line.kind == "certified" for line in lines)
+    if count > len(SOLID):
+        shown, remedy = f"{count} certified", "draw the others in a chart of their own"
         raise validate.invalid_input("lines", shown, f"{len(SOLID)} at most", remedy)
-    solid, shares = iter(SOLID), across == "accuracy"
+    drawn = []
+    for line, dashed in zip(lines, pencils, strict=True):
+        name, looks = f"{line.name} ({line.kind})", {"says": "about"}
+        certified = line.kind == "certified"
+        if certified:  # between two points the smaller one holds, which is the later
+            looks = {"step": "before", "says": "at least"}
+        pencil = next(solid) if certified else replace(dashed, size=20)
+        drawn.append(Series.of(name, pencil, line.points, "joined", **looks))
+    shares = across == "accuracy"
     title = "accuracy on held-out records" if shares else "epochs"
     x = Axis("x", title, percent=shares, zero=not shares)
-    y = Axis("bayes_security", "Bayes security", zero=False)
     last = x.say(lines[0].points[-1][0])
-    told = [f"{line.told(line.points[-1][1])} for {line.name}" for line in lines]
-    drawn = [
-        Series(
-            f"{line.name} ({line.kind})", replace(next(dashed), size=20),
-            [at for at, _ in line.points], [value for _, value in line.points], "joined",
-            says="about",
-        )
-        for line in lines
-    ]  # fmt: skip
-    # Between two points the smaller certified security holds, that of the later one.
-    drawn = [
-        replace(each, pencil=next(solid), step="before", says="at least")
-        if line.kind == "certified"
-        else each
-        for line, each in zip(lines, drawn, strict=True)
-    ]
     return Chart(
         "security",
         f"{f'At {last} accuracy' if shares else f'After {last} epochs'} on {data}, Bayes security "
-        f"is {wording.listed(told)}.",
+        f"is {wording.listed([line.told for line in lines])}.",
         f"Line chart. Across: {title}. Up: Bayes security, from 0 (no protection) to 1 (perfect); "
         "the axis does not begin at 0. Solid lines are certified, dashed ones are estimates, which "
         "guarantee nothing.",
-        x, y, tuple(drawn),
+        x, Axis("bayes_security", "Bayes security", zero=False), tuple(drawn),
     )  # fmt: skip

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -185,13 +184,12 @@ def _histogram(edges: Floats, worlds: Sequence[Floats]) -> tuple[Axis, tuple[Ser
 
 def _told(worlds: Sequence[Floats], say: Callable[[float], str]) -> str:
     """Where most numbers of both worlds lie."""
-    inside, outside = (
-        f"({wording.counted(len(each), 'trial')}) the median is {middle}, and nine in ten lie from "
-        f"{low} to {high}"
-        for each in worlds
-        for low, middle, high in [[say(float(x)) for x in np.quantile(each, SPREAD)]]
-    )
-    return f"Up: share of the trials. With the record {inside}; without it {outside}."
+    told = []
+    for world in worlds:
+        low, middle, high = (say(float(x)) for x in np.quantile(world, SPREAD))
+        most = f"the median is {middle}, and nine in ten lie from {low} to {high}"
+        told.append(f"({wording.counted(len(world), 'trial')}) {most}")
+    return f"Up: share of the trials. With the record {told[0]}; without it {told[1]}."
 
 
 def belief_distribution(
@@ -271,19 +269,13 @@ def sensitivity(sensitivity: ArrayLike, *, clip_norm: float, adjacency: str) -> 
     )  # fmt: skip
 
 
-@final
-@dataclass(frozen=True)
-class Rung:
+class Rung(NamedTuple):
     """What one adversary reached: an estimate with its interval, which may be open above."""
 
     adversary: str
     low: float
     value: float
     high: float
-
-    def __post_init__(self) -> None:
-        high = self.value if math.isinf(self.high) else self.high
-        wording.check_interval("value", self.low, self.value, high)
 
     @property
     def interval(self) -> str:
@@ -312,13 +304,16 @@ def ladder(rungs: Sequence[Rung], allowed: float, metric_title: str, confidence:
     )
     ends = [each for rung in rungs for each in (rung.value, rung.high)]
     edge = 1.1 * max([each for each in (*ends, allowed) if math.isfinite(each)] + [0.1])
-    reached = Series(
-        "estimate and interval", theme.Pencil("first", size=90),
-        [rung.adversary for rung in rungs], [rung.value for rung in rungs], "points",
-        [rung.low for rung in rungs], [min(rung.high, edge) for rung in rungs],
+    rows = [(rung.adversary, rung.value, rung.low, min(rung.high, edge)) for rung in rungs]
+    reached = Series.of(
+        "estimate and interval", theme.Pencil("first", size=90), rows, "points",
         words=[wording.near(rung.value) for rung in rungs],
     )  # fmt: skip
-    line = Series(f"allowed: {most}", theme.LIMIT, ("",), (allowed,), "rule")
+    limits = (
+        [Series(f"allowed: {most}", theme.LIMIT, ("",), (allowed,), "rule")]
+        if math.isfinite(allowed)
+        else []
+    )
     return Chart(
         "ladder",
         f"The strongest adversary, {best.adversary}, is estimated at {metric_title} "
@@ -327,6 +322,6 @@ def ladder(rungs: Sequence[Rung], allowed: float, metric_title: str, confidence:
         f"interval. {listed}. Allowed: {limit}.",
         Axis("adversary", "", names=tuple(rung.adversary for rung in rungs)),
         Axis("value", f"{metric_title} (estimate)"),
-        (reached, line) if math.isfinite(allowed) else (reached,),
+        (reached, *limits),
         horizontal=True, height=STEP * len(rungs) + 20,
     )  # fmt: skip
