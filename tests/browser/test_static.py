@@ -12,7 +12,8 @@ import pytest
 
 from dprime.request import risk_request
 from dprime.web import site
-from dprime.web.service import ExplorerService, _asked
+from dprime.web.ranges import Setting
+from dprime.web.service import ExplorerService
 from dprime.web.tables import KEPT, LEAST, at_positions
 
 FEW = {
@@ -114,7 +115,7 @@ def test_charts_are_on_the_safe_side(visit):
         read = {**found["charts"], **range_}
         served = service.risk(setting, names).charts
         served |= service.charts(setting, ["risk"], ranged["over"])
-        curve = service._curve(_asked(risk_request(setting)))
+        curve = service._curve(Setting.of(risk_request(setting)))
         assert [*read] == [*served]
         for name, chart in served.items():
             assert read[name]["name"] == chart.name
