@@ -105,7 +105,7 @@ test_a_bad_description_is_refused = refuses(
         "Exactly one of sample_rate, batch_size": bad(ONE),
         "dataset_size be given": bad(ONE | {"batch_size": 3}),
         "Exactly one of steps, epochs": bad({"noise_multiplier": 1, "sample_rate": 0.1}),
-        "batch_size be at most the number of": bad(ONE | {"batch_size": 70, "dataset_size": 60}),
+        "batch_size be at most the 60 records": bad(ONE | {"batch_size": 70, "dataset_size": 60}),
         "drop_last be true or": bad(LIKE_OPACUS | {"library": "opacus", "drop_last": "yes"}),
         "library be one of": bad(RUN | {"library": "keras"}),
         "sampling be one of": bad(RUN | {"sampling": "magic"}),

@@ -73,8 +73,8 @@ class Finding:
     """
 
     code: str
-    line: int | None
     sentence: str
+    line: int | None = None
     place: str = ""
 
     @property

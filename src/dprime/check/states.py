@@ -55,7 +55,7 @@ def delta_findings(delta: float | None, records: int | None) -> Iterator[Finding
     """What is wrong with a δ for this number of records."""
     judged = None if delta is None else too_large(delta, records)
     if judged is not None:
-        yield Finding(judged[0], None, judged[1])
+        yield Finding(*judged)
 
 
 def check_state(path: str, state: State, records: int | None, delta: float | None) -> Report:
@@ -66,14 +66,14 @@ def check_state(path: str, state: State, records: int | None, delta: float | Non
     reason = next((step.reason for step, _ in ledger.entries if step.reason), "")
     reading = RunRisks()
     if not ledger.steps:
-        found.append(Finding("DP409", None, "The monitor has seen no step."))
+        found.append(Finding("DP409", "The monitor has seen no step."))
     elif reason:
-        found.append(Finding("DP408", None, f"No guarantee covers the run: {reason}."))
+        found.append(Finding("DP408", f"No guarantee covers the run: {reason}."))
         reading = RunRisks(missing=("steps that a guarantee covers",))
     else:
         reading = _reading(path, ledger, state, delta)
     if any(step.sampling != "poisson" for step, _ in ledger.entries):
-        found.append(Finding("DP101", None, "Steps were taken on batches that are not Poisson."))
+        found.append(Finding("DP101", "Steps were taken on batches that are not Poisson."))
     unresolved = [f"The monitor warned: {each}" for each in state.get("warnings", ())]
     return saved_run(
         path, findings=tuple(found), reading=reading, unresolved=tuple(unresolved), monitored=True

@@ -46,8 +46,7 @@ def _mixes(layer: Value) -> bool:
 @finds("DP201")
 def _batch_norm(script: Script) -> Found:
     for event in script.trainings:
-        known = [m for m in event.get("module").each if m.role == "model" and not m.assumed]
-        layers = [_mixing_layers(model) for model in known]
+        layers = [_mixing_layers(model) for model in event.models]
         for layer in (each for found in layers for each in found if all(layers)):
             what = f"has {layer.short}"
             if layer.short[0].islower():
@@ -58,8 +57,7 @@ def _batch_norm(script: Script) -> Found:
 @finds("DP202")
 def _perhaps_batch_norm(script: Script) -> Found:
     for event in script.trainings:
-        known = [m for m in event.get("module").each if m.role == "model" and not m.assumed]
-        for layer in () if known or script.calls(*FIXES) else script.events:
+        for layer in () if event.models or script.calls(*FIXES) else script.events:
             if layer.kind == "call" and MIXING.search(layer.name):
                 model = f"the model that is made private in {event.place}"
                 unknown = f"{model} could not be followed."

@@ -11,6 +11,12 @@ from dprime.check.script import Found, Occurrence, Script, Value
 LARGE_NORM = 1e3  # clipping norms from here on clip nothing
 
 
+def huge_norm(norm: float | None) -> str:
+    """The sentence for a clipping norm that clips nothing, if it is one."""
+    huge = norm is not None and norm >= LARGE_NORM
+    return f"max_grad_norm is {norm:g}: hardly any gradient is that long." if huge else ""
+
+
 def _trained(optimizer: Value) -> set[Value]:
     behind = optimizer.get("params", 0).behind()
     return {each.root for each in behind if each.role == "model"}
@@ -24,12 +30,11 @@ def _given_parts(script: Script, before: Occurrence) -> set[Value]:
 @finds("DP301")
 def _other_model(script: Script) -> Found:
     for event in script.trainings:
-        wanted = event.get("module")
-        made = {part for model in wanted.each for part in model.parts()}
+        wanted = event.get("module").each
+        made = {part for model in wanted for part in model.parts()}
         for optimizer in event.get("optimizer").each:
             models = _trained(optimizer)
-            known = all(each.role == "model" and not each.assumed for each in wanted.each)
-            if known and models and not models & made:
+            if len(event.models) == len(wanted) and models and not models & made:
                 what = f"of another model than the one that is made private in {event.place}"
                 yield optimizer, f"The optimizer holds the parameters {what}."
 
@@ -149,9 +154,8 @@ def _by_hand(script: Script) -> Found:
 @finds("DP307")
 def _huge_norm(script: Script) -> Found:
     for event in script.trainings:
-        norm = event.get("max_grad_norm").number
-        if norm is not None and norm >= LARGE_NORM:
-            yield event, f"max_grad_norm is {norm:g}: hardly any gradient is that long."
+        if sentence := huge_norm(event.get("max_grad_norm").number):
+            yield event, sentence
 
 
 @finds("DP308")
