@@ -12,7 +12,7 @@ from pathlib import Path
 from dprime import bounded, validate
 from dprime.check import rules
 from dprime.check.reading import Reader
-from dprime.check.report import FINDS, RULES, Finding, Report
+from dprime.check.report import RULES, Finding, Report
 from dprime.check.rules.layers import from_elsewhere
 from dprime.check.script import Script
 from dprime.check.source import LONGEST_NOTEBOOK, LONGEST_SCRIPT, ZIP, Source, read_source
@@ -63,7 +63,7 @@ def check_script(source: Source, *, dataset_size: int | None = None) -> Report:
     try:
         script = Reader(source).read()
         script.records = dataset_size
-        found = {code: list(FINDS[code](script)) for code in RULES if code in FINDS}
+        found = {code: list(find(script)) for code, find in rules.FINDS.items()}
     except RecursionError:
         raise validate.invalid_input(
             source.path, "nested too deeply", "a script that can be followed", "make it simpler"

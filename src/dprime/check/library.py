@@ -288,7 +288,6 @@ def _by_hand(reader: Reader, event: Occurrence) -> Value:
 
 
 def _copy(reader: Reader, event: Occurrence) -> Value:
-    """The same layers (or mended ones) with new parameters."""
     found = []
     for each in event.get("module", 0).each:
         role = each.role if event.short == "deepcopy" else "model"
@@ -342,7 +341,6 @@ def _set_attribute(reader: Reader, event: Occurrence) -> Value:
 
 
 def _split(reader: Reader, event: Occurrence) -> Value | None:
-    """Parts of a data set, with their sizes."""
     whole, lengths = event.get("dataset", 0), event.get("lengths", 1)
     found = []
     for length in lengths.items or ():

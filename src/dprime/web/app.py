@@ -302,7 +302,7 @@ def _json(value: Any) -> Response:
 # Refusals.
 
 
-def _bad_input(_: Request, error: Exception) -> Response:
+async def _bad_input(_: Request, error: Exception) -> Response:
     unknown, sentence = isinstance(error, UnknownRunError), " ".join(str(error).split())
     if isinstance(error, CostlyError):
         sentence = f"{sentence.rstrip('.')}, or ask the command line, which takes its time."
@@ -310,11 +310,11 @@ def _bad_input(_: Request, error: Exception) -> Response:
     return refusal(404 if unknown else 422, sentence)
 
 
-def _busy(_: Request, error: Exception) -> Response:
+async def _busy(_: Request, error: Exception) -> Response:
     return come_again(str(error), 60 if isinstance(error, TooLongError) else 1)
 
 
-def _bad_request(_: Request, error: Exception) -> Response:
+async def _bad_request(_: Request, error: Exception) -> Response:
     """What is wrong with a parameter, in the words of `validate`."""
     assert isinstance(error, RequestValidationError)
     problem: dict[str, Any] = error.errors()[0]
@@ -330,7 +330,7 @@ def _bad_request(_: Request, error: Exception) -> Response:
     return refusal(422, str(why))
 
 
-def _no_route(_: Request, error: Exception) -> Response:
+async def _no_route(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     sentence = SENTENCES.get(error.detail, error.detail)
     return refusal(error.status_code, sentence, dict(error.headers or {}))

@@ -217,8 +217,6 @@ async def _body(headers: Headers, receive: Receive) -> bytes | None:
 
 
 def _again(body: bytes) -> Receive:
-    """The body, which was read already, for the application."""
-
     async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
 
@@ -226,8 +224,6 @@ def _again(body: bytes) -> Receive:
 
 
 def _with_headers(send: Send) -> Send:
-    """Add the headers that every answer has."""
-
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(raw=message["headers"])

@@ -19,6 +19,8 @@ from dprime.request import MECHANISM
 from dprime.text import COMPARABLE
 from dprime.web.start import PRESETS, Preset
 
+Words = Callable[[float], str]
+
 
 @dataclass(frozen=True)
 class Slider:
@@ -77,7 +79,7 @@ def _slider(
     title: str,
     positions: Sequence[float],
     default: float,
-    words: Callable[[float], str],
+    words: Words,
     about: str = "",
     conditions: Sequence[str] = (),
 ) -> Slider:
@@ -89,50 +91,50 @@ DEFAULTS = {condition.name: condition.default for condition in CONDITIONS} | {
     "noise_multiplier": 1.1, "sample_rate": 0.004, "steps": 14_000, "prior": 0.1, "group_size": 1,
 }  # fmt: skip
 
+PARAMETERS: list[tuple[str, str, str, Words, Sequence[float]]] = [
+    ("noise_multiplier", "Noise", "Standard deviation of the noise over the clipping norm.",
+     plain, [
+        0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95,
+        1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0, 2.2, 2.5, 2.8, 3.2, 3.6, 4.0, 4.5,
+        5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0, 15.0, 20.0, 25.0, 30.0,
+     ]),
+    ("sample_rate", "Sampling rate", "Share of the records in a batch, on average.",
+     percent, [
+        *_decades(-5, -3, 1, 2, 3, 5, 7), 0.0015, 0.002, 0.003, 0.004, 0.005, 0.007,
+        0.01, 0.015, 0.02, 0.03, 0.05, 0.07, *_decades(-1, 0, 1, 2, 3, 5, 7),
+     ]),
+    ("steps", "Steps", "How often the model is updated.", plain, [
+        1, 2, 5, 10, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1_000, 1_500, 2_000, 3_000,
+        5_000, 7_000, 10_000, 14_000, 20_000, 30_000, 50_000, 100_000, 200_000, 500_000,
+        1_000_000,
+     ]),
+    ("prior", "Members among the candidates (π)",
+     "Share of members among the people whom an attacker asks about.", percent, [
+        0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4,
+        0.5, 0.6, 0.7, 0.8, 0.9,
+     ]),
+    ("belief_prior", "Belief before looking",
+     "How sure an observer is of one record before the training is seen.",
+     percent, [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]),
+    ("belief_level", "Belief asked about",
+     "How often does an observer become surer than this?",
+     percent, [0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99]),
+    ("fpr", "False alarms", "Share of outsiders whom an attacker wrongly calls members.",
+     percent, _decades(-5, -1, 1, 2, 5)),
+    ("delta", "δ", "The δ at which ε is read, and that of a guarantee.",
+     power, _decades(-9, -2, 1, 5)),
+    ("group_size", "Records of one person", "How many records one person may have.",
+     plain, range(1, 11)),
+]  # fmt: skip
+
 SLIDERS = {
     name: _slider(name, title, positions, DEFAULTS[name], words, about)
-    for name, title, about, words, positions in [
-        ("noise_multiplier", "Noise", "Standard deviation of the noise over the clipping norm.",
-         plain, [
-            0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95,
-            1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0, 2.2, 2.5, 2.8, 3.2, 3.6, 4.0, 4.5,
-            5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0, 15.0, 20.0, 25.0, 30.0,
-         ]),
-        ("sample_rate", "Sampling rate", "Share of the records in a batch, on average.",
-         percent, [
-            *_decades(-5, -3, 1, 2, 3, 5, 7), 0.0015, 0.002, 0.003, 0.004, 0.005, 0.007,
-            0.01, 0.015, 0.02, 0.03, 0.05, 0.07, *_decades(-1, 0, 1, 2, 3, 5, 7),
-         ]),
-        ("steps", "Steps", "How often the model is updated.", plain, [
-            1, 2, 5, 10, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1_000, 1_500, 2_000, 3_000,
-            5_000, 7_000, 10_000, 14_000, 20_000, 30_000, 50_000, 100_000, 200_000, 500_000,
-            1_000_000,
-         ]),
-        ("prior", "Members among the candidates (π)",
-         "Share of members among the people whom an attacker asks about.", percent, [
-            0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4,
-            0.5, 0.6, 0.7, 0.8, 0.9,
-         ]),
-        ("belief_prior", "Belief before looking",
-         "How sure an observer is of one record before the training is seen.",
-         percent, [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]),
-        ("belief_level", "Belief asked about",
-         "How often does an observer become surer than this?",
-         percent, [0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99]),
-        ("fpr", "False alarms", "Share of outsiders whom an attacker wrongly calls members.",
-         percent, _decades(-5, -1, 1, 2, 5)),
-        ("delta", "δ", "The δ at which ε is read, and that of a guarantee.",
-         power, _decades(-9, -2, 1, 5)),
-        ("group_size", "Records of one person", "How many records one person may have.",
-         plain, range(1, 11)),
-    ]
-}  # fmt: skip
+    for name, title, about, words, positions in PARAMETERS
+}
 """The parameters and conditions of the page, by the names that the command line has for them."""
 
 
-def _target(
-    name: str, default: float, words: Callable[[float], str], positions: list[float]
-) -> Slider:
+def _target(name: str, default: float, words: Words, positions: list[float]) -> Slider:
     """A target of `choose`, as the registry names it, with its conditions."""
     metric = METRICS[name]
     title = f"{re.split(',| at ', metric.title)[0]}, at {'most' if metric.rises else 'least'}"

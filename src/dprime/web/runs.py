@@ -156,7 +156,6 @@ def _line(key: Key) -> RunLine | str:
 
 
 def _card(key: Key) -> dict[str, Any]:
-    """The card of a run."""
     from dprime.audit.record import record_of  # noqa: PLC0415
     from dprime.show.card import card  # noqa: PLC0415  needs an extra
 
@@ -165,7 +164,6 @@ def _card(key: Key) -> dict[str, Any]:
 
 
 def _report(key: Key) -> bytes:
-    """The report of a run."""
     from dprime.audit.record import record_of  # noqa: PLC0415
     from dprime.show.report import report_html  # noqa: PLC0415  needs an extra
 
@@ -186,7 +184,6 @@ def _without_place(path: Path) -> Iterator[None]:
 
 
 def _run(path: Path) -> RunLine:
-    """A run's line in the list."""
     with Run.open(path, verify=False) as run:
         summary, answer = summary_of(run), run.result or {}
     verdict = answer.get("verdict")

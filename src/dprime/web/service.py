@@ -206,7 +206,6 @@ class ExplorerService:
         return _told(self._draw(name, setting, at))
 
     def _draw(self, name: str, setting: Setting, at: tuple[float, ...]) -> Chart:
-        """A chart of a curve."""
         from dprime.show import charts  # noqa: PLC0415  needs an extra
 
         curve = self._curve(setting)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dprime.check.report import finds
 from dprime.check.script import FIXES, NOTHING, Found, Script, Value
 
 MIXING = re.compile(r"(^|\.)(Lazy)?(BatchNorm[123]d|SyncBatchNorm)$")
@@ -43,8 +42,7 @@ def _mixes(layer: Value) -> bool:
     return layer.role == "model" and bool(MIXING.search(layer.name) or by_default)
 
 
-@finds("DP201")
-def _batch_norm(script: Script) -> Found:
+def _dp201(script: Script) -> Found:
     for event in script.trainings:
         layers = [_mixing_layers(model) for model in event.models]
         for layer in (each for found in layers for each in found if all(layers)):
@@ -54,8 +52,7 @@ def _batch_norm(script: Script) -> Found:
             yield layer, f"The model that is made private in {event.place} {what}."
 
 
-@finds("DP202")
-def _perhaps_batch_norm(script: Script) -> Found:
+def _dp202(script: Script) -> Found:
     for event in script.trainings:
         for layer in () if event.models or script.calls(*FIXES) else script.events:
             if layer.kind == "call" and MIXING.search(layer.name):
@@ -88,8 +85,7 @@ MOVED = re.compile(
 """After these the first dimension need not be the records."""
 
 
-@finds("DP203")
-def _across(script: Script) -> Found:
+def _dp203(script: Script) -> Found:
     if any(event.get("batch_first").is_(False) for event in script.trainings):
         return  # where the first dimension is time, nothing can be told
     given = script.given("module")
@@ -129,7 +125,6 @@ def _crossing(value: Value, *, linear: bool) -> Iterator[Value]:
 
 
 def _called(value: Value) -> str:
-    """The name of the function or method, or of the module that was called."""
     is_module = value.name == "call" and value.of is not None
     return value.of.short if is_module and value.of is not None else value.short
 
