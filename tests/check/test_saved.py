@@ -344,7 +344,7 @@ DAMAGED = [
     ({"noise": 3}, r"damaged \(its noise"),
     ({"noise": {"at": 5.768}}, r"damaged \(its noise"),
     ({"noise": {"at": -1.0, "weights": 1000}}, r"damaged \(its noise"),
-    ({"ledger": 3}, "another"),
+    ({"ledger": 3}, r"damaged \(its ledger"),
     ({"version": 1}, "of version 1: read it"),  # a cost by another name would be missing
 ]
 
