@@ -259,17 +259,15 @@ def _make_private(reader: Reader, event: Occurrence) -> Value | None:
         either(_private(event, each, role, reader) for each in event.get(name).each or (Value(),))
         for name, role in (names | {"data_loader": "loader"}).items()
     ]
-    ghost = "ghost" in str(event.get("grad_sample_mode").constant)
-    shown = made if ghost else [*made[:2], made[3]]
+    shown = made if event.ghost else [*made[:2], made[3]]
     return Value("private", "", event.place, made, items=shown, training=event)
 
 
 def _private(event: Occurrence, given: Value, role: str, reader: Reader) -> Value:
     if given.role in ("", "import"):
         given.role, given.assumed = role, True
-    made = _made(reader, event, role, given.name, [], of=given, training=event)
-    made.arguments, made.frame = given.arguments, given.frame
-    return made
+    same = {"arguments": given.arguments, "frame": given.frame}
+    return _made(reader, event, role, given.name, [], of=given, training=event, **same)
 
 
 def _made(
@@ -282,9 +280,8 @@ def _by_hand(reader: Reader, event: Occurrence) -> Value:
     """DPOptimizer and DPDataLoader, made by hand."""
     role = "optimizer" if event.short == "DPOptimizer" else "loader"
     given = event.get("optimizer" if role == "optimizer" else "data_loader", 0)
-    made = _made(reader, event, role, event.name, [given], of=given, training=event)
-    made.arguments = event.arguments if given is NOTHING else given.arguments
-    return made
+    kept = event.arguments if given is NOTHING else given.arguments
+    return _made(reader, event, role, event.name, [given], of=given, training=event, arguments=kept)
 
 
 def _copy(reader: Reader, event: Occurrence) -> Value:

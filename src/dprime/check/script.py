@@ -290,7 +290,7 @@ class Script:
     def ghost(self) -> bool | None:
         """Whether gradients are clipped without being kept for each record; None if not known."""
         modes = [mode for e in self.trainings if (mode := e.get("grad_sample_mode")) is not NOTHING]
-        if any("ghost" in str(mode.constant) for mode in modes):
+        if any(event.ghost for event in self.trainings):
             return True
         return False if all(isinstance(mode.constant, str) for mode in modes) else None
 

@@ -79,13 +79,7 @@ class Setting(NamedTuple):
 
 @final
 class Answers:
-    """What a pool computes, each answer once; the newest `kept` are remembered.
-
-    >>> answers = Answers(Workers(0), kept=10)
-    >>> begun = answers.begin(POINT, abs, [-1, -2])
-    >>> answers.of(POINT, abs, -1)
-    1
-    """
+    """What a pool computes, each answer once; the newest `kept` are remembered."""
 
     def __init__(self, pool: Workers, kept: int) -> None:
         self._pool, self._kept, self._guard = pool, kept, threading.Lock()

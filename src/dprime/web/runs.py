@@ -76,14 +76,7 @@ class RunList:
 
 
 class Runs:
-    """The runs in a folder.
-
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp())
-    >>> Run.create(place / "a.run", "audit", {"adversary": "di", "seed": 1}, blocks=4).close()
-    >>> [(run.name, run.state, run.report) for run in Runs(place).listed().runs]
-    [('a.run', 'incomplete', False)]
-    """
+    """The runs in a folder."""
 
     def __init__(self, folder: str | os.PathLike[str], pool: Workers | None = None) -> None:
         self.folder = Path(folder).absolute()
