@@ -95,7 +95,8 @@ def test_what_is_asked_for_comes_before_what_is_computed_ahead(answers):
     answers.ahead(AHEAD, work, ["first", "dropped", "wanted"])
     started.wait(5)
     answers.begin(POINT, work, ["wanted"])
-    answers.ahead(AHEAD, work, ["wanted"])  # else the next question would take it from who waits
+    answers.ahead(AHEAD, work, ["wanted"])
+    assert answers._ahead == [], "else the next question would take it from whoever waits"
     held.set()
     for name in ("wanted", "last", "dropped"):  # the last is computed once somebody wants it
         answers.of(POINT, work, name)
