@@ -5,14 +5,12 @@ others. Without Playwright or Chromium they are skipped, unless DPRIME_BROWSER i
 Every test ends with two checks: no request left this machine, and the console stayed clean.
 """
 
-import importlib.util
 import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
@@ -60,18 +58,21 @@ def browser():
 @pytest.fixture(scope="session")
 def axe():
     """The script of axe, which finds what keeps people from using a page."""
-    found = importlib.util.find_spec("axe_playwright_python")
-    if found is None:
+    try:
+        import axe_playwright_python as found
+    except ImportError:
         need("axe is not installed: run make browser.")
-    return (Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+    return (Path(found.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
 def pypdf():
     """What reads a PDF."""
-    if importlib.util.find_spec("pypdf") is None:
+    try:
+        import pypdf as found
+    except ImportError:
         need("pypdf is not installed: run make browser.")
-    return importlib.import_module("pypdf")
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -109,21 +110,11 @@ def address(folder):
         if not said:
             pytest.fail(f"The explorer ended: {process.stderr.read().decode()}")
         place = json.loads(said)["address"].rstrip("/")
-        wait_for(place)
+        urllib.request.urlopen(f"{place}/static/vega.js", timeout=60).close()
         yield place
     finally:
         process.terminate()
         process.communicate(timeout=20)
-
-
-def wait_for(address):
-    for _ in range(300):
-        try:
-            with urllib.request.urlopen(f"{address}/static/vega.js", timeout=60):
-                return
-        except OSError:
-            time.sleep(0.1)
-    pytest.fail("The explorer did not start.")
 
 
 class Visit:
@@ -146,16 +137,39 @@ class Visit:
     def open(self, query=""):
         """Open the page and wait until everything is drawn."""
         self.page.goto(f"{self.address}/{query}")
-        self.page.wait_for_function("() => Number(document.documentElement.dataset.drawn) > 0")
+        self.waited()
         return self.page
+
+    def waited(self, before=0):
+        """Wait until more is drawn than before."""
+        more = "before => Number(document.documentElement.dataset.drawn) > before"
+        self.page.wait_for_function(more, arg=before)
 
     def settled(self, action):
         """Do something and wait until the newest move is drawn."""
         before = self.drawn()
         action()
-        self.page.wait_for_function(
-            "before => Number(document.documentElement.dataset.drawn) > before", arg=before
-        )
+        self.waited(before)
+
+    def redrawn(self, chart, before):
+        """Wait until a drawing is another than before."""
+        changed = "([id, old]) => document.querySelector(`#${id} .canvas`).innerHTML !== old"
+        self.page.wait_for_function(changed, arg=[chart, before])
+
+    def shared(self, *parts):
+        """Wait until the address has these parts, and return what comes after the place."""
+        self.page.wait_for_url(lambda url: all(part in url for part in parts))
+        return self.page.url.removeprefix(f"{self.address}/")
+
+    def hold(self, address):
+        """The requests for an address, none of which goes on by itself."""
+        held = []
+
+        def keep(route):
+            held.append(route)
+
+        self.page.route(address, keep)
+        return held
 
     def drawn(self):
         return int(self.page.locator("html").get_attribute("data-drawn") or 0)

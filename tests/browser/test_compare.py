@@ -7,7 +7,7 @@ def difference(page, metric):
     return page.inner_text(f"tr[data-metric={metric}] [data-part=difference]")
 
 
-def test_two_settings_side_by_side(visit, printed):
+def test_two_settings_side_by_side_and_back_to_one(visit, printed):
     page = visit.open()
     alone = visit.numbers()
     visit.settled(lambda: page.get_by_role("button", name="Compare two settings").click())
@@ -24,11 +24,18 @@ def test_two_settings_side_by_side(visit, printed):
     told = [printed(visit.command(index))["metrics"] for index in (0, 1)]
     assert told[1]["advantage"]["value"] > told[0]["advantage"]["value"]
     assert page.locator(".chart:visible").count() == 4
-    key = page.locator("#chart-trade-off svg")
-    assert "A: certified limit" in key.inner_html()
-    assert "B: certified limit" in key.inner_html()
+    key = page.locator("#chart-trade-off svg").inner_html()
+    assert all(f"{each}: certified limit" in key for each in "AB")
     assert "B: With noise 0.45" in page.inner_text("#chart-risk h3")
     visit.shot("compare")
+    before = [visit.numbers(each) for each in "ab"]
+    visit.slide("ask-fpr", 2)
+    for old, each in zip(before, "ab", strict=True):
+        assert old["tpr"] != visit.numbers(each)["tpr"], "the question holds for both"
+    visit.settled(lambda: page.get_by_role("button", name="Show one setting only").click())
+    assert page.locator("#setting-b").is_hidden()
+    assert page.locator(".chart:visible").count() == 4
+    page.wait_for_url(lambda url: "compare" not in url)
 
 
 def test_numbers_of_two_adjacencies_are_not_compared(visit):
@@ -44,15 +51,6 @@ def test_numbers_of_two_adjacencies_are_not_compared(visit):
     assert difference(page, "advantage") == "▼ B lower: better protected"
 
 
-def test_the_question_holds_for_both(visit):
-    page = visit.open("?compare=1&b.steps=1000")
-    before = visit.numbers("a"), visit.numbers("b")
-    visit.slide("ask-fpr", 2)
-    after = visit.numbers("a"), visit.numbers("b")
-    assert all(old["tpr"] != new["tpr"] for old, new in zip(before, after, strict=True))
-    assert page.locator("input[type=range]:visible").count() == 13
-
-
 def test_a_training_beside_a_guarantee_alone(visit, printed):
     page = visit.open("?compare=1&b.from=guarantee&b.epsilon=2")
     assert "--epsilon 2" in visit.command(1)
@@ -65,26 +63,14 @@ def test_a_training_beside_a_guarantee_alone(visit, printed):
     visit.shot("compare-guarantee")
 
 
-def test_choosing_for_both_at_once(visit):
+def test_choosing_for_both_and_a_mistake_beside_the_setting_that_has_it(visit):
     page = visit.open("?compare=1&mode=choose&target=epsilon&value=3&b.sample_rate=0.02")
     a, b = (float(page.input_value(f"#{name}-noise_multiplier-exact")) for name in "ab")
     assert b > a, "a larger rate needs more noise"
-    assert float(visit.numbers("a")["epsilon"]) <= 3
-    assert float(visit.numbers("b")["epsilon"]) <= 3
+    assert all(float(visit.numbers(each)["epsilon"]) <= 3 for each in "ab")
     visit.shot("compare-choose")
-
-
-def test_back_to_one(visit):
-    page = visit.open("?compare=1&b.steps=1000")
-    visit.settled(lambda: page.get_by_role("button", name="Show one setting only").click())
-    assert page.locator("#setting-b").is_hidden()
-    assert page.locator(".chart:visible").count() == 4
-    page.wait_for_url(lambda url: "compare" not in url)
-
-
-def test_what_is_wrong_with_b_is_said_beside_b(visit):
     visit.expected = ["status of 422"]
-    page = visit.open("?compare=1")
+    visit.open("?compare=1")
     visit.type_value("b-steps", "-3")
     assert "steps must be" in page.inner_text("[data-name=b-steps] .error")
     assert page.locator("[data-name=a-steps] .error").is_hidden()

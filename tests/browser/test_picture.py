@@ -1,4 +1,4 @@
-"""The picture comes first, at every width, in light and dark; values can be read and kept."""
+"""What a drawing tells and keeps, and where a visit can start from."""
 
 import csv
 import json
@@ -7,61 +7,21 @@ import pytest
 
 import dprime
 
-SIZES = {"390": (390, 844), "768": (768, 1024), "1280": (1280, 800), "1920": (1920, 1080)}
-FOLDS = {"390": 2, "768": 1, "1280": 1, "1920": 1}
-"""Within how many screens from the top the whole picture stands."""
 
-VIEWS = {
-    "one": "",
-    "two": "?compare=1&b.noise_multiplier=0.8&scale=log",
-    "guarantee": "?from=guarantee&epsilon=4",
-}
-
-OVERLAPS = """() => [...document.querySelectorAll(".canvas svg")].flatMap((svg) => {
-  const words = [...svg.querySelectorAll("text")]
-    .filter((each) => each.textContent.trim() && getComputedStyle(each).opacity !== "0")
-    .map((each) => [each.textContent, each.getBoundingClientRect()])
-    .filter(([, box]) => box.width > 0);
-  const canvas = svg.getBoundingClientRect();
-  const found = words
-    .filter(([, box]) => box.left < canvas.left - 1 || box.right > canvas.right + 1)
-    .map(([text]) => `${text} is cut off`);
-  words.forEach(([one, a], place) => words.slice(place + 1).forEach(([two, b]) => {
-    if (one === two) return; // a rim lies below the word itself
-    const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-    const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-    if (wide > 1 && high > 3) found.push(`${one} lies on ${two}`);
-  }));
-  return found;
-})"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("size", SIZES)
-def test_the_picture_comes_first_and_everybody_can_use_it(visit_as, axe, size, view, scheme):
-    width, height = SIZES[size]
-    visit = visit_as(viewport={"width": width, "height": height}, color_scheme=scheme)
-    page = visit.open(VIEWS[view])
-    picture = page.locator("#chart-trade-off .canvas").bounding_box()
-    assert picture["y"] + picture["height"] <= FOLDS[size] * height
-    finding = page.locator("#finding").bounding_box()
-    assert finding["y"] + finding["height"] < min(picture["y"], height)
-    assert page.evaluate("() => document.documentElement.scrollWidth") == width
-    assert page.evaluate(OVERLAPS) == []
-    visit.shot(f"picture-{view}-{size}-{scheme}")
-    page.evaluate(axe)
-    found = page.evaluate("() => axe.run().then(({violations}) => violations)")
-    assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []
-
-
-def rows(page, action):
-    with page.expect_download() as kept:
+def kept(page, action):
+    """What a download is called, and where it lies."""
+    with page.expect_download() as found:
         action()
-    return kept.value.suggested_filename, kept.value.path()
+    return found.value.suggested_filename, found.value.path()
 
 
-def test_values_stand_under_the_pointer(visit, printed):
+def table(page, action):
+    name, place = kept(page, action)
+    with place.open(encoding="utf-8", newline="") as file:
+        return name, [*csv.DictReader(file)]
+
+
+def test_values_stand_under_the_pointer(visit):
     page = visit.open("?fpr=0.2")
     canvas = page.locator("#chart-trade-off .canvas")
     box = canvas.bounding_box()
@@ -72,10 +32,9 @@ def test_values_stand_under_the_pointer(visit, printed):
         reading.wait_for()
         texts.add(reading.inner_text())
     assert len(texts) == 4
-    name, place = rows(page, lambda: page.get_by_label("CSV of trade off", exact=True).click())
+    name, rows = table(page, lambda: page.get_by_label("CSV of trade off", exact=True).click())
     assert name == "dprime-trade-off.csv"
-    with place.open(encoding="utf-8", newline="") as file:
-        points = [row for row in csv.DictReader(file) if row["series"] == "certified limit"]
+    points = [row for row in rows if row["series"] == "certified limit"]
     for text in texts:
         across, height = (
             float(part.split(" %")[0].split()[-1]) for part in text.split(": at most")
@@ -101,7 +60,8 @@ def test_what_is_kept_says_what_it_is_of(visit_as, width):
     visit = visit_as(viewport={"width": width, "height": 844})
     page = visit.open("?compare=1&b.noise_multiplier=2&delta=1e-6")
     page.evaluate(DRAWN)
-    rows(page, lambda: page.get_by_label("PNG of precision").click())
+    name, place = kept(page, lambda: page.get_by_label("PNG of precision").click())
+    assert (name, place.read_bytes()[:8]) == ("dprime-precision.png", b"\x89PNG\r\n\x1a\n")
     words = " ".join(page.evaluate("() => window.words"))
     settings = page.inner_text("#described").splitlines()
     told = [page.inner_text("#chart-precision h3"), *settings, "δ = 0.000001"]
@@ -110,25 +70,17 @@ def test_what_is_kept_says_what_it_is_of(visit_as, width):
     visit.shot(f"kept-{width}")
     numbers = page.get_by_role("button", name="Save the numbers as CSV")
     for button in (page.get_by_label("CSV of precision"), numbers):
-        _, place = rows(page, button.click)
-        with place.open(encoding="utf-8", newline="") as file:
-            kept = [
-                (row["setting"], row["dprime"], bool(row["title"])) for row in csv.DictReader(file)
-            ]
-        assert {(version, titled) for _, version, titled in kept} == {(dprime.__version__, True)}
+        _, rows = table(page, button.click)
+        assert {(row["dprime"], bool(row["title"])) for row in rows} == {(dprime.__version__, True)}
         for setting in settings:
-            assert any(each.startswith(setting) for each, *_ in kept)
+            assert any(row["setting"].startswith(setting) for row in rows)
 
 
-def test_pictures_and_numbers_can_be_kept(visit, printed):
+def test_the_numbers_can_be_kept(visit, printed):
     page = visit.open()
-    name, place = rows(page, lambda: page.get_by_label("PNG of precision").click())
-    assert (name, place.read_bytes()[:8]) == ("dprime-precision.png", b"\x89PNG\r\n\x1a\n")
-    name, place = rows(page, lambda: page.get_by_role("button", name="Save the numbers").click())
-    with place.open(encoding="utf-8", newline="") as file:
-        kept = {row["metric"]: row for row in csv.DictReader(file)}
+    _, rows = table(page, lambda: page.get_by_role("button", name="Save the numbers").click())
     told = printed(visit.command())["metrics"]
-    assert {metric: float(row["value"]) for metric, row in kept.items()} == {
+    assert {row["metric"]: float(row["value"]) for row in rows} == {
         metric: answer["value"] for metric, answer in told.items()
     }
 
@@ -150,63 +102,51 @@ def test_from_a_published_setting(visit, printed):
 def test_from_a_batch_size_and_epochs(visit, printed):
     page = visit.open()
     page.get_by_text("From a batch size and epochs").first.click()
-    for name, text in (("records", "50000"), ("batch", "500")):
+    page.fill("#a-records", "50000")
+    for name, text in (("batch", "500"), ("epochs", "2.5")):
         page.fill(f"#a-{name}", text)
-    visit.settled(lambda: page.press("#a-batch", "Enter"))
-    page.fill("#a-epochs", "2.5")
-    visit.settled(lambda: page.press("#a-epochs", "Enter"))
+        visit.settled(lambda name=name: page.press(f"#a-{name}", "Enter"))
     assert "--steps 250 --batch-size 500 --dataset-size 50000" in visit.command()
     assert "--adjacency" not in visit.command()
-    command = (
-        "dprime risk --noise-multiplier 1.1 --batch-size 500 --dataset-size 50000 --epochs 2.5"
-    )
-    told = printed(command)
+    sizes = "--batch-size 500 --dataset-size 50000 --epochs 2.5"
+    told = printed(f"dprime risk --noise-multiplier 1.1 {sizes}")
     assert told["mechanism"]["steps"] == 250
     assert told["adjacency"] == printed(visit.command())["adjacency"] == "zero-out"
-    assert page.is_checked("#setting-a [value=zero-out]")
     assert "one record zeroed out" in page.inner_text("#described")
     assert page.input_value("#a-sample_rate-exact") == "500/50000"
     page.fill("#a-batch", "60000")
     page.press("#a-batch", "Enter")
     assert "no larger than the data" in page.inner_text("#a-batches-error")
-    page.wait_for_url(lambda url: "batch_size=500&dataset_size=50000" in url)
+    visit.shared("batch_size=500&dataset_size=50000")
     page.reload()
-    page.wait_for_function("() => Number(document.documentElement.dataset.drawn) > 0")
+    visit.waited()
     assert page.is_checked("#setting-a [value=zero-out]")
     visit.slide("a-sample_rate", 12)  # a rate that is typed is a constant, as on the command line
     assert page.is_checked("#setting-a [value=add-remove]")
     assert "with or without one record" in page.inner_text("#described")
 
 
-@pytest.mark.parametrize("dropped", [False, True])
-def test_from_a_file(visit, dropped):
+def file_of(contents):
+    return {"name": "history.json", "mimeType": "application/json", "buffer": contents}
+
+
+DROP = """(text) => {
+  const given = new DataTransfer();
+  given.items.add(new File([text], "history.json"));
+  dispatchEvent(new DragEvent("drop", {dataTransfer: given, cancelable: true}));
+}"""
+
+
+def test_from_a_file(visit):
     page = visit.open()
-    file = {"name": "history.json", "mimeType": "application/json", "buffer": b"[[1.5, 0.01, 500]]"}
-
-    def give():
-        if not dropped:
-            page.set_input_files("#file", files=[file])
-            return
-        page.evaluate(
-            """(text) => {
-              const given = new DataTransfer();
-              given.items.add(new File([text], "history.json"));
-              dispatchEvent(new DragEvent("drop", {dataTransfer: given, cancelable: true}));
-            }""",
-            file["buffer"].decode(),
-        )
-
-    visit.settled(give)
+    given = page.locator("#file")
+    visit.settled(lambda: given.set_input_files(files=[file_of(b"[[1.5, 0.01, 500]]")]))
     assert "noise 1.5, rate 0.01, 500 steps" in page.inner_text("#described")
+    visit.settled(lambda: page.evaluate(DROP, json.dumps([[1.25, 0.02, 300]])))
+    assert "noise 1.25, rate 0.02, 300 steps" in page.inner_text("#described")
     assert page.inner_text("#source") == "history.json."
-
-
-def test_a_file_that_holds_no_setting_is_refused_in_a_sentence(visit):
-    visit.expected = ["status of 422"]
-    page = visit.open()
-    before = visit.numbers()
-    file = {"name": "a.json", "mimeType": "application/json", "buffer": json.dumps({}).encode()}
-    page.set_input_files("#file", files=[file])
+    visit.expected, before = ["status of 422"], visit.numbers()
+    given.set_input_files(files=[file_of(b"{}")])
     page.get_by_text("file must be a setting").first.wait_for()
     assert visit.numbers() == before
 
@@ -223,29 +163,3 @@ def test_a_guarantee_alone(visit, printed):
     assert float(visit.numbers()["advantage"]) >= told["metrics"]["advantage"]["value"]
     visit.settled(lambda: page.get_by_role("radio", name="Noise, rate and steps").check())
     assert page.locator("#chart-risk").is_visible()
-
-
-def test_the_risk_is_drawn_through_more_points_once_it_is_in_sight(visit):
-    page = visit.open()
-    visit.quiet()
-    assert not any("fine=true" in url for url in visit.requests)
-    coarse = visit.rows_of_charts()["chart-risk"]
-    with page.expect_response(lambda response: "fine=true" in response.url):
-        page.locator("#chart-risk").scroll_into_view_if_needed()
-    page.wait_for_function(
-        "before => document.querySelector('#chart-risk .canvas').innerHTML !== before", arg=coarse
-    )
-
-
-def test_the_start_can_be_chosen_by_keyboard_alone(visit):
-    page = visit.open()
-    page.locator("#preset").focus()
-    visit.settled(lambda: page.keyboard.press("ArrowDown"))
-    assert "noise 4, rate 0.01, 10,000 steps" in page.inner_text("#described")
-    page.locator("input[name=from-a]:checked").focus()
-    visit.settled(lambda: page.keyboard.press("ArrowDown"))
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    assert page.evaluate("() => document.activeElement.id") == "a-epsilon"
-    visit.settled(lambda: page.keyboard.press("ArrowRight"))
-    assert page.input_value("#a-epsilon-exact") == "5"

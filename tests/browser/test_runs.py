@@ -14,7 +14,9 @@ def row(page, name):
     return page.locator(f"tr[data-run='{name}']")
 
 
-def looks(visit):
+def looks(visit, wait=0):
+    """How often the list was asked for by then."""
+    visit.page.wait_for_timeout(wait)
     return sum("/api/runs" in url for url in visit.requests)
 
 
@@ -25,25 +27,24 @@ def runs(visit):
     return visit.page
 
 
-def test_the_list(visit, runs, folder):
+def test_the_list_and_the_report(visit, runs, folder):
     with Run.open(folder / "finished.run") as store:
-        trials = store.state().total_trials
-    assert f"1 of 1 block, {trials} trials" in row(runs, "finished.run").inner_text()
-    assert "complete" in row(runs, "finished.run").inner_text()
+        trials, answer = store.state().total_trials, store.result
+    told = row(runs, "finished.run").inner_text()
+    for each in (f"1 of 1 block, {trials} trials", "complete", answer["sentence"]):
+        assert each in told
     half = row(runs, "half.run")
-    assert "2 of 4 blocks" in half.inner_text()
-    assert "incomplete" in half.inner_text()
+    for each in ("2 of 4 blocks", "incomplete", "No report yet"):
+        assert each in half.inner_text()
     bar = half.locator("progress")
     assert (bar.get_attribute("max"), bar.get_attribute("value")) == ("4", "2")
-    assert "No report yet" in half.inner_text()
     assert "broken.run" in runs.inner_text("#not-runs")
     visit.shot("runs")
-
-
-def test_the_finding_is_the_one_that_was_kept(runs, folder):
-    with Run.open(folder / "finished.run") as store:
-        sentence = store.result["sentence"]
-    assert sentence in row(runs, "finished.run").inner_text()
+    runs.get_by_role("link", name="Report of finished.run").click()
+    runs.wait_for_url(lambda url: url.endswith("/runs/finished.run/report"))
+    assert answer["verdict"]["outcome"] in runs.inner_text("body")
+    assert runs.locator("h1").count() == 1
+    visit.shot("report")
 
 
 def test_progress_is_live(visit, runs, folder):
@@ -68,53 +69,29 @@ def test_progress_is_live(visit, runs, folder):
     live.wait_for(state="detached")
 
 
-def test_the_focus_stays_while_the_list_is_looked_at_again(visit, runs):
-    runs.get_by_role("link", name="Report of finished.run").focus()
-    before = looks(visit)
-    runs.wait_for_timeout(4500)
-    assert looks(visit) >= before + 2
-    assert runs.evaluate("() => document.activeElement.textContent") == "Report"
+SEEN = """(state) => {
+  Object.defineProperty(document, "visibilityState", {value: state, configurable: true});
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
 
 
-def test_nobody_asks_while_nobody_watches(visit):
+def test_nobody_asks_while_nobody_watches_and_the_focus_stays(visit):
     page = visit.open()
-    page.wait_for_timeout(2500)
-    assert looks(visit) == 0
+    assert looks(visit, 2500) == 0
     page.get_by_role("link", name="Runs", exact=True).click()
     row(page, "finished.run").wait_for()
-    page.evaluate(
-        """() => {
-          Object.defineProperty(document, "visibilityState", {value: "hidden", configurable: true});
-          document.dispatchEvent(new Event("visibilitychange"));
-        }"""
-    )
-    page.wait_for_timeout(300)
+    page.get_by_role("link", name="Report of finished.run").focus()
     before = looks(visit)
-    page.wait_for_timeout(2500)
-    assert looks(visit) == before
-    page.evaluate(
-        """() => {
-          delete document.visibilityState;
-          document.dispatchEvent(new Event("visibilitychange"));
-        }"""
-    )
-    page.wait_for_timeout(300)
-    assert looks(visit) == before + 1
+    assert looks(visit, 4500) >= before + 2
+    assert page.evaluate("() => document.activeElement.textContent") == "Report"
+    page.evaluate(SEEN, "hidden")
+    before = looks(visit, 300)
+    assert looks(visit, 2500) == before
+    page.evaluate(SEEN, "visible")
+    assert looks(visit, 300) == before + 1
     page.get_by_role("link", name="Risks", exact=True).click()
-    page.wait_for_timeout(300)
-    before = looks(visit)
-    page.wait_for_timeout(2500)
-    assert looks(visit) == before
-
-
-def test_the_report_opens(visit, runs, folder):
-    runs.get_by_role("link", name="Report of finished.run").click()
-    runs.wait_for_url(lambda url: url.endswith("/runs/finished.run/report"))
-    with Run.open(folder / "finished.run") as store:
-        answer = store.result
-    assert answer["verdict"]["outcome"] in runs.inner_text("body")
-    assert runs.locator("h1").count() == 1
-    visit.shot("report")
+    before = looks(visit, 300)
+    assert looks(visit, 2500) == before
 
 
 def test_the_card_is_handed_over_as_a_file(visit, runs):

@@ -1,10 +1,13 @@
 """The address holds the state, and whoever opens it sees the same."""
 
+import pytest
+
 STATE = (
     "?noise_multiplier=0.9&sample_rate=256/60000&steps=3000&adjacency=replace&group_size=1"
     "&prior=0.3&belief_prior=0.2&belief_level=0.8&fpr=0.001&delta=1e-6&over=steps&scale=log&compare=1"
     "&b.noise_multiplier=2.5&b.adjacency=add-remove"
 )
+CHOICE = "?mode=choose&target=precision&value=0.25&free=steps&prior=0.05"
 
 EVERYTHING = """() => {
   const ticked = (one) => one.type === "radio" || one.type === "checkbox";
@@ -17,44 +20,30 @@ def look(visit):
     page = visit.page
     return {
         "controls": page.evaluate(EVERYTHING),
-        "a": visit.numbers("a"),
-        "b": visit.numbers("b") if page.locator("[data-part=b]").count() else None,
+        "numbers": page.eval_on_selector_all("td .value", "all => all.map((v) => v.textContent)"),
         "finding": page.inner_text("#finding"),
         "drawings": page.eval_on_selector_all(".chart h3", "all => all.map((h) => h.textContent)"),
     }
 
 
-def test_an_address_restores_everything(visit_as):
+@pytest.mark.parametrize("state", [STATE, CHOICE])
+def test_an_address_restores_everything(visit_as, state):
     first, second = visit_as(), visit_as()
-    page = first.open(STATE)
-    assert page.input_value("#a-sample_rate-exact") == "256/60000"
-    assert page.input_value("#b-sample_rate-exact") == "256/60000", "B begins as A"
-    assert page.input_value("#over") == "steps"
-    first.slide("b-steps", 4)
-    first.slide("ask-fpr", 5)
-    page.wait_for_url(lambda url: "b.steps=20&" in url and "fpr=0.0005" in url)
-    second.open(page.url.removeprefix(f"{first.address}/"))
+    page = first.open(state)
+    if state == STATE:
+        assert page.input_value("#b-sample_rate-exact") == "256/60000", "B begins as A"
+        first.slide("b-steps", 4)
+        first.slide("ask-fpr", 5)
+        address = first.shared("b.steps=20&", "fpr=0.0005")
+    else:
+        address = first.shared("target=precision")
+    second.open(address)
+    assert look(second) == look(first)
+    assert "--precision 0.25" in second.command() if state == CHOICE else "b.steps" in address
+    second.page.reload()
+    second.waited()
     assert look(second) == look(first)
     second.shot("shared-address")
-
-
-def test_an_address_restores_a_choice(visit_as):
-    first, second = visit_as(), visit_as()
-    page = first.open("?mode=choose&target=precision&value=0.25&free=steps&prior=0.05")
-    page.wait_for_url(lambda url: "target=precision" in url)
-    second.open(page.url.removeprefix(f"{first.address}/"))
-    assert look(second) == look(first)
-    assert "--precision 0.25" in second.command()
-
-
-def test_reloading_keeps_the_state(visit):
-    page = visit.open()
-    visit.slide("a-noise_multiplier", 30)
-    page.wait_for_url(lambda url: "noise_multiplier=5&" in url)
-    before = look(visit)
-    page.reload()
-    page.wait_for_function("() => Number(document.documentElement.dataset.drawn) > 0")
-    assert look(visit) == before
 
 
 def test_the_button_copies_the_address_and_says_so(visit_as):
@@ -83,21 +72,17 @@ def test_without_a_clipboard_the_address_stands_in_a_field(visit):
     assert page.evaluate("() => document.activeElement.id") == "share"
 
 
-def test_an_address_that_asks_for_something_unknown(visit):
+def test_what_an_address_says_in_vain_is_named(visit):
     page = visit.open("?mode=guess&target=luck&over=moon")
     notice = page.inner_text("#notice")
     assert "mode must be one of risk, choose, but it is 'guess'" in notice
     assert "over must be one of" in notice
     visit.slide("a-steps", 3)
     assert page.locator("#notice").is_hidden()
-
-
-def test_what_an_address_says_in_vain_is_named(visit):
-    page = visit.open("?noise=2&steps=500&b.records=3")
-    notice = page.inner_text("#notice")
-    assert "not understood where it says noise, b.records." in notice
+    visit.open("?noise=2&steps=500&b.records=3")
+    assert "not understood where it says noise, b.records." in page.inner_text("#notice")
     assert page.input_value("#a-steps-exact") == "500"
-    page = visit.open("?sample_rate=0.01&batch_size=256&dataset_size=60000")
+    visit.open("?sample_rate=0.01&batch_size=256&dataset_size=60000")
     assert "sample_rate is left out" in page.inner_text("#notice")
     assert page.input_value("#a-sample_rate-exact") == "256/60000"
 
@@ -105,7 +90,7 @@ def test_what_an_address_says_in_vain_is_named(visit):
 def test_back_and_forward_between_the_views(visit):
     page = visit.open()
     visit.slide("a-steps", 3)
-    page.wait_for_url(lambda url: "steps=10&" in url)
+    visit.shared("steps=10&")
     page.get_by_role("link", name="Runs", exact=True).click()
     assert page.locator("#runs").is_visible()
     page.go_back()

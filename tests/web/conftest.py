@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 import pytest
 
@@ -22,8 +23,7 @@ class Reply:
     @property
     def detail(self):
         """The sentence of a refusal; it is all there is in it."""
-        assert list(self.json) == ["detail"]
-        sentence = self.json["detail"]
+        (sentence,) = self.json.values()
         assert sentence.endswith(".")
         assert "\n" not in sentence
         return sentence
@@ -46,7 +46,7 @@ class Caller:
         sent = [*([("host", named)] if named is not None else []), *self.headers, *headers]
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method,
-            "scheme": "http", "path": _decoded(path), "raw_path": path.encode(),
+            "scheme": "http", "path": unquote(path), "raw_path": path.encode(),
             "query_string": query.encode(), "root_path": "", "client": ("127.0.0.1", 1),
             "server": ("127.0.0.1", 8765),
             "headers": [(name.lower().encode(), value.encode()) for name, value in sent],
@@ -57,25 +57,16 @@ class Caller:
         messages = []
 
         async def receive():
-            chunk = next(chunks, None)
-            if chunk == b"" or chunk is None:
-                return {"type": "http.request", "body": b"", "more_body": False}
-            return {"type": "http.request", "body": chunk, "more_body": True}
+            chunk = next(chunks, b"")
+            return {"type": "http.request", "body": chunk, "more_body": bool(chunk)}
 
         async def send(message):
             messages.append(message)
 
         await self.app(scope, receive, send)
-        start = messages[0]
         body = b"".join(message.get("body", b"") for message in messages[1:])
-        headers = {name.decode(): value.decode() for name, value in start["headers"]}
-        return Reply(start["status"], headers, body)
-
-
-def _decoded(path):
-    from urllib.parse import unquote
-
-    return unquote(path)
+        headers = {name.decode(): value.decode() for name, value in messages[0]["headers"]}
+        return Reply(messages[0]["status"], headers, body)
 
 
 @pytest.fixture(scope="session")

@@ -1,3 +1,5 @@
+"""The page's own files, and nothing else of the disk."""
+
 import re
 
 import pytest
@@ -22,38 +24,22 @@ def test_no_other_file_of_the_disk_is_reached(caller, place):
 def test_the_page_and_everything_it_names_is_there(caller):
     page = caller.get("/")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
-    named = re.findall(r'(?:src|href)="(/static/[^"]+)"', page.body.decode())
-    assert "/static/vega.js" in named
-    assert "/static/page.css" in named
+    named = re.findall(r'(?:src|href)="/static/([^"]+)"', page.body.decode())
+    assert {"vega.js", "page.css"} <= {*named}
     modules = {path.name for path in files.PAGE.glob("*.js")}
-    for address in {*named, *(f"/static/{name}" for name in modules)}:
-        assert caller.get(address).status == 200, address
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [("page.js", "text/javascript; charset=utf-8"), ("page.css", "text/css; charset=utf-8"),
-     ("vega.js", "text/javascript; charset=utf-8")],
-)  # fmt: skip
-def test_the_kinds_of_files(caller, name, kind):
-    assert caller.get(f"/static/{name}").headers["content-type"] == kind
-
-
-def test_a_browser_that_has_a_file_is_not_sent_it_again(caller):
-    first = caller.get("/static/vega.js")
-    again = caller.get("/static/vega.js", headers=[("if-none-match", first.headers["etag"])])
-    assert (again.status, again.body) == (304, b"")
+    for name in {*named, *modules}:
+        reply = caller.get(f"/static/{name}")
+        kind = "." + name.rpartition(".")[2]
+        assert (reply.status, reply.headers["content-type"]) == (200, files.KINDS[kind]), name
+        known = [("if-none-match", reply.headers["etag"])]
+        again = caller.get(f"/static/{name}", headers=known)
+        assert (again.status, again.body) == (304, b"")
     other = caller.get("/static/vega.js", headers=[("if-none-match", '"another"')])
     assert other.status == 200
 
 
-def test_the_drawing_program_is_whole():
-    bundle = files.vega().decode()
-    assert "window.vegaEmbed" in bundle
-    assert files.vega() is files.vega()
-
-
-def test_the_licences_of_the_bundle_go_with_it(caller):
+def test_the_drawing_program_is_whole_and_its_licences_go_with_it(caller):
+    assert b"window.vegaEmbed" in files.vega()
     told = caller.get("/static/vega-licences.txt").body.decode()
     for part in ("vega", "vega-lite", "vega-embed", "d3-array", "fast-json-patch"):
         assert re.search(rf"(^|[ ,]){part}([,) ]|$)", told, re.MULTILINE), part

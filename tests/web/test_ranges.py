@@ -8,47 +8,45 @@ import pytest
 from dprime.mechanisms import DPSGD
 from dprime.request import MECHANISM
 from dprime.web.options import SLIDERS
-from dprime.web.ranges import AHEAD, POINT, SHARED, Answers, Setting, advantage, neighbours
+from dprime.web.ranges import AHEAD, POINT, SHARED, Answers, Setting
 from dprime.web.workers import BusyError, TooLongError, Workers, within
 
-SETTING = Setting.of(DPSGD(1.1, 0.004, 14_000), "add-remove", 1)
+SETTING = Setting(DPSGD(1.1, 0.004, 14_000), "add-remove", 1)
 
 
-def test_shared_positions_are_positions_of_the_sliders():
-    for name, positions in SHARED.items():
-        assert set(positions) <= set(SLIDERS[name].positions)
+def of(setting, name):
+    return getattr(setting.mechanism, name)
 
 
 @pytest.mark.parametrize("over", MECHANISM)
-def test_a_range_holds_the_settings_own_value(over):
+def test_a_range_is_read_at_positions_and_at_the_settings_own_value(over):
+    assert {*SHARED[over]} <= {*SLIDERS[over].positions}
     odd = SETTING.moved(over, 0.37 if over != "steps" else 37)
-    found = odd.over(over)
-    assert odd in found
-    assert [getattr(each, over) for each in found] == sorted({*SHARED[over], getattr(odd, over)})
+    assert odd in odd.over(over)
+    assert [of(each, over) for each in odd.over(over)] == sorted({*SHARED[over], of(odd, over)})
 
 
 def test_where_nothing_is_certified_the_trivial_limit_stands():
     """For groups no bound is proved when records are replaced; no attacker beats 1."""
-    unproved = Setting.of(DPSGD(1.1, 0.004, 100), "replace", 2)
+    unproved = Setting(DPSGD(1.1, 0.004, 100), "replace", 2)
     with pytest.raises(ValueError, match="no bound is proved"):
         unproved.curve()
-    assert advantage(unproved) == 1.0
+    assert unproved.advantage() == 1.0
 
 
 def test_neighbours_are_one_and_two_moves_away():
-    found = neighbours(SETTING)
+    found = SETTING.neighbours()
     assert len(found) == len(set(found)) == 12
-    places = [SLIDERS[name].positions.index(getattr(SETTING, name)) for name in MECHANISM]
+
+    def places(setting):
+        return [SLIDERS[name].positions.index(of(setting, name)) for name in MECHANISM]
+
     for each in found:
-        there = [SLIDERS[name].positions.index(getattr(each, name)) for name in MECHANISM]
-        moved = sorted(abs(a - b) for a, b in zip(there, places, strict=True))
+        moved = sorted(abs(a - b) for a, b in zip(places(each), places(SETTING), strict=True))
         assert moved in ([0, 0, 1], [0, 0, 2])
-
-
-def test_a_setting_off_the_sliders_has_neighbours_along_the_others():
-    odd = SETTING.moved("noise_multiplier", 1.2345)
-    assert {each.noise_multiplier for each in neighbours(odd)} == {1.2345}
-    assert len(neighbours(Setting(0.3, 1.0, 1, "add-remove", 1))) == 6
+    odd = SETTING.moved("noise_multiplier", 1.2345)  # no position of the slider
+    assert {of(each, "noise_multiplier") for each in odd.neighbours()} == {1.2345}
+    assert len(Setting(DPSGD(0.3, 1.0, 1), "add-remove", 1).neighbours()) == 6
 
 
 class InTurn:
@@ -77,17 +75,12 @@ def test_an_answer_is_computed_once(answers):
     assert calls == [1, 2, 3]
 
 
-def test_the_newest_answers_are_kept():
+def test_the_newest_answers_are_kept_and_none_computed_ahead_without_processes():
     calls, answers = [], Answers(Workers(0), kept=2)
+    answers.ahead(AHEAD, calls.append, ["ahead"])
     for value in ("a", "b", "a", "c", "a", "b"):
         answers.of(POINT, calls.append, value)
     assert calls == ["a", "b", "c", "b"]
-
-
-def test_without_processes_nothing_is_computed_ahead():
-    calls, here = [], Answers(Workers(0), kept=2)
-    here.ahead(AHEAD, calls.append, [1])
-    assert calls == []
 
 
 def test_what_is_asked_for_comes_before_what_is_computed_ahead(answers):
@@ -102,23 +95,12 @@ def test_what_is_asked_for_comes_before_what_is_computed_ahead(answers):
     answers.ahead(AHEAD, work, ["first", "dropped", "wanted"])
     started.wait(5)
     answers.begin(POINT, work, ["wanted"])
+    answers.ahead(AHEAD, work, ["wanted"])
+    assert answers._ahead == [], "else the next question would take it from whoever waits"
     held.set()
-    answers.of(POINT, work, "wanted")
-    answers.of(POINT, work, "last")
-    assert done == ["first", "wanted", "last"]
-    answers.of(POINT, work, "dropped")
-    assert done[-1] == "dropped"  # it is computed once somebody wants it
-
-
-def test_what_somebody_waits_for_is_not_computed_ahead(answers):
-    """Else the next question would take it from them."""
-    held = threading.Event()
-    answers.begin(POINT, held.wait, [5])
-    answers.begin(POINT, abs, [-1])
-    answers.ahead(AHEAD, abs, [-1, -2])
-    assert len(answers._ahead) == 1
-    held.set()
-    assert answers.of(POINT, abs, -1) == 1
+    for name in ("wanted", "last", "dropped"):  # the last is computed once somebody wants it
+        answers.of(POINT, work, name)
+    assert done == ["first", "wanted", "last", "dropped"]
 
 
 @pytest.mark.parametrize("error", [ValueError("not yet"), BusyError("died")])
@@ -144,14 +126,12 @@ def test_what_takes_too_long_is_not_begun_again_at_once(answers, monkeypatch):
         calls.append(value)
         raise TooLongError(3.0)
 
-    for _ in range(3):
+    for clock, begun in ((None, [7]), (None, [7]), (float("inf"), [7, 7])):
+        if clock:
+            monkeypatch.setattr("time.monotonic", lambda: float("inf"))
         with pytest.raises(TooLongError, match="more than the 3 seconds"):
             answers.of(POINT, late, 7)
-    assert calls == [7]
-    monkeypatch.setattr("time.monotonic", lambda: float("inf"))
-    with pytest.raises(TooLongError):
-        answers.of(POINT, late, 7)
-    assert calls == [7, 7]
+        assert calls == begun
 
 
 def test_at_the_deadline_whoever_asks_is_told_and_the_task_is_dropped(answers):

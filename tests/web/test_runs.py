@@ -11,8 +11,11 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
+from dprime.audit import record_of
 from dprime.runs.folder import summary_of
 from dprime.runs.run import Run
+from dprime.show.card import card
+from dprime.show.report import report_html
 from dprime.web.app import create_app
 from dprime.web.runs import LINE, LISTED, LONGEST, RunList, Runs, UnknownRunError
 from dprime.web.workers import Workers
@@ -22,12 +25,15 @@ SCORES = {"score": np.arange(4.0)}
 
 
 def begun(path, *, blocks=3, done=1, **settings):
-    with Run.create(
-        path, "audit", {"adversary": "di", "data": "digits", "seed": 1, **settings}, blocks
-    ) as s:
+    settings = {"adversary": "di", "data": "digits", "seed": 1, **settings}
+    with Run.create(path, "audit", settings, blocks) as store:
         for block in range(done):
-            s.finish(block, SCORES, seconds=0.1)
+            store.finish(block, SCORES, seconds=0.1)
     return path
+
+
+def names(folder):
+    return [run.name for run in Runs(folder).listed().runs]
 
 
 @pytest.fixture
@@ -37,17 +43,14 @@ def folder(tmp_path):
     return place
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """A folder with an audit that came to its end."""
-    return copy_of("finished", tmp_path_factory.mktemp("finished")).parent
-
-
-def test_an_empty_folder(folder):
-    assert Runs(folder).listed() == RunList([], {})
+@pytest.fixture
+def ask(caller):
+    """What an explorer of a folder answers."""
+    return lambda folder, address: type(caller)(create_app(folder, workers=0)).get(address)
 
 
 def test_a_run_is_listed_with_its_progress(folder):
+    assert Runs(folder).listed() == RunList([], {})
     begun(folder / "half.run")
     (line,) = Runs(folder).listed().runs
     found = asdict(line)
@@ -59,35 +62,15 @@ def test_a_run_is_listed_with_its_progress(folder):
     }  # fmt: skip
 
 
-def test_progress_is_live_while_somebody_writes(folder):
+def test_progress_is_live_and_keeps_no_writer_waiting(folder):
     runs, path = Runs(folder), begun(folder / "live.run", done=0)
-    with Run.open(path) as store, store.working():
-        seen = []
-        for block in range(3):
-            store.finish(block, SCORES, seconds=0.1)
-            (line,) = runs.listed().runs
-            seen.append((line.done, line.state))
-        assert seen == [(1, "running"), (2, "running"), (3, "running")]
-    (line,) = runs.listed().runs
-    assert (line.done, line.state) == (3, "complete")
-
-
-def test_looking_does_not_keep_a_writer_waiting(folder):
-    path = begun(folder / "live.run", done=0)
-    runs = Runs(folder)
-    runs.listed()
     with Run.open(path) as store:
-        store.finish(0, SCORES, seconds=0.1)
-        runs.listed()
-        store.finish(1, SCORES, seconds=0.1)
-        assert store.done() == [0, 1]
-
-
-def test_an_answer_that_is_kept_later_is_seen(folder):
-    path = begun(folder / "a.run", done=3)
-    runs = Runs(folder)
-    assert runs.listed().runs[0].verdict is None
-    with Run.open(path) as store:
+        with store.working():
+            for block in range(3):
+                store.finish(block, SCORES, seconds=0.1)
+                (line,) = runs.listed().runs
+                assert (line.done, line.state) == (block + 1, "running")
+        assert runs.listed().runs[0].state == "complete"
         store.keep({"verdict": "not refuted", "sentence": "It holds."})
     (line,) = runs.listed().runs
     assert (line.verdict, line.sentence, line.report) == ("not refuted", "It holds.", False)
@@ -102,44 +85,39 @@ def test_an_unchanged_run_is_not_read_again(folder, monkeypatch):
 
 
 def test_what_is_no_run_has_a_reason_without_the_folders_place(folder):
-    (folder / "notes.txt").write_text("Try a stronger adversary.")
-    begun(folder / "cut.run")
-    whole = (folder / "cut.run").read_bytes()
+    (folder / "notes.txt").write_text("Try a stronger adversary.")  # nobody takes it for a run
+    whole = begun(folder / "cut.run").read_bytes()
     (folder / "cut.run").write_bytes(whole[: len(whole) // 2])
     (folder / "sub").mkdir()
     found = Runs(folder).listed()
-    assert found.runs == []
-    assert set(found.not_runs) == {"cut.run"}  # nobody takes a note for a run
-    for name, reason in found.not_runs.items():
-        assert reason.startswith(name)
-        assert str(folder) not in reason
+    ((name, reason),) = found.not_runs.items()
+    assert (found.runs, name) == ([], "cut.run")
+    assert reason.startswith(name)
+    assert str(folder) not in reason
 
 
-def test_the_runs_of_the_folder_of_runs_are_listed_by_their_place(folder, caller):
+def test_the_runs_of_the_folder_of_runs_are_listed_by_their_place(folder, ask):
     begun(folder.parent / "beside.run")
     begun(folder / "half.run")
-    asked = type(caller)(create_app(folder.parent, workers=0))
-    listed = asked.get("/api/runs").json["runs"]
+    listed = ask(folder.parent, "/api/runs").json["runs"]
     assert [each["name"] for each in listed] == ["beside.run", "runs/half.run"]
-    reply = asked.get("/runs/runs%2Fhalf.run/report")
-    assert (reply.status, "dprime resume" in reply.detail) == (422, True)
+    assert "dprime resume" in ask(folder.parent, "/runs/runs%2Fhalf.run/report").detail
 
 
-FORGED = {
-    "verdict": [{}, [], 7, "x" * 10_000, {"outcome": {"a": 1}}],
-    "sentence": [{}, [], 7, "x" * 10_000],
-    "adversary": [{"name": "x" * 10_000}],
-}
+LONG = "x" * 10_000
+FORGED = [("verdict", {"outcome": {"a": 1}}), ("adversary", {"name": LONG})]
+FORGED += [(name, value) for name in ("verdict", "sentence") for value in ({}, [], 7, LONG)]
 
 
-@pytest.mark.parametrize(("name", "value"), [(n, v) for n, all_ in FORGED.items() for v in all_])
+@pytest.mark.parametrize(("name", "value"), FORGED)
 def test_whatever_a_run_file_says_the_list_is_one(folder, name, value):
     begun(folder / "good.run")
+    (folder / "good.run.lock").write_bytes(b"no database" * 100)
     path = begun(folder / "forged.run", done=3, **{name: value} if name == "adversary" else {})
     with Run.open(path) as store:
         store.keep({name: value})
     forged, good = Runs(folder).listed().runs
-    assert good.name == "good.run"
+    assert (good.name, good.state) == ("good.run", "incomplete")
     for text in (forged.verdict, forged.sentence, forged.adversary):
         assert text is None or len(text) <= LONGEST
 
@@ -158,12 +136,6 @@ def test_a_file_that_cannot_be_read_has_its_line_and_is_logged(folder, monkeypat
     assert [run.name for run in found.runs] == ["good.run"]
     assert found.not_runs["odd.run"].startswith("odd.run cannot be read")
     assert "a bug" in caplog.text
-
-
-def test_a_forged_lock_takes_nothing_down(folder):
-    begun(folder / "good.run")
-    (folder / "good.run.lock").write_bytes(b"no database" * 100)
-    assert [run.state for run in Runs(folder).listed().runs] == ["incomplete"]
 
 
 @pytest.mark.slow
@@ -188,7 +160,7 @@ def test_a_file_that_is_locked_for_long_keeps_no_list_waiting(folder, monkeypatc
     pool.stop()
 
 
-def test_a_thousand_runs_and_more_are_listed_the_newest(folder, monkeypatch):
+def test_of_more_than_a_thousand_runs_the_newest_are_listed(folder):
     first = begun(folder / "run-0000.run", done=0).read_bytes()
     for number in range(1, 1_005):
         path = folder / f"run-{number:04}.run"
@@ -205,11 +177,8 @@ def test_a_list_that_takes_long_comes_in_parts(folder, monkeypatch):
     held, thread = threading.Event(), ThreadPoolExecutor(1)
 
     class Held:
-        submit = staticmethod(lambda _, function, value: thread.submit(one_by_one, function, value))
-
-    def one_by_one(function, value):
-        held.wait(5)
-        return function(value)
+        def submit(self, _, function, value):
+            return thread.submit(lambda: held.wait(5) and function(value))
 
     runs = Runs(folder, Held())
     assert runs.listed().not_runs == {"a.run": "a.run is being read: look again."}
@@ -224,9 +193,8 @@ def test_links_and_hidden_files_are_passed_over(folder, tmp_path):
     (folder / "runs").symlink_to(tmp_path)
     (folder / "link.run").symlink_to(outside)
     begun(folder / ".hidden.run")
-    inside = begun(folder / "inside.run")
-    (folder / "twin.run").symlink_to(inside)
-    assert [run.name for run in Runs(folder).listed().runs] == ["inside.run"]
+    (folder / "twin.run").symlink_to(begun(folder / "inside.run"))
+    assert names(folder) == ["inside.run"]
     for name in ("link.run", ".hidden.run", "twin.run", "runs/outside.run"):
         with pytest.raises(UnknownRunError):
             Runs(folder).report(name)
@@ -240,68 +208,58 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("form", ["/api/runs/{}/card", "/runs/{}/report"])
-def test_no_path_leads_out_of_the_folder(folder, tmp_path, caller, name, form):
-    begun(tmp_path / "outside.run", done=3)
-    begun(folder / "inside.run", done=3)
+def test_no_path_leads_out_of_the_folder(folder, tmp_path, ask, name):
     (folder / "sub").mkdir()
-    begun(folder / "sub" / "deep.run", done=3)
-    reply = type(caller)(create_app(folder, workers=0)).get(form.format(name))
-    assert reply.status == 404
-    assert str(tmp_path) not in reply.body.decode()
+    for path in (tmp_path / "outside.run", folder / "inside.run", folder / "sub" / "deep.run"):
+        begun(path, done=3)
+    for form in ("/api/runs/{}/card", "/runs/{}/report"):
+        reply = ask(folder, form.format(name))
+        assert (reply.status, str(tmp_path) in reply.body.decode()) == (404, False)
 
 
-def test_the_report_of_a_run_that_goes_on_is_refused(folder, caller):
+def test_the_report_of_a_run_that_goes_on_is_refused(folder, ask):
     begun(folder / "half.run")
-    asked = type(caller)(create_app(folder, workers=0))
     for address in ("/api/runs/half.run/card", "/runs/half.run/report"):
-        reply = asked.get(address)
-        assert reply.status == 422
-        assert "dprime resume half.run" in reply.detail
+        reply = ask(folder, address)
+        assert (reply.status, "dprime resume half.run" in reply.detail) == (422, True)
         assert str(folder) not in reply.detail
 
 
 @pytest.fixture
-def undrawn(monkeypatch):
-    """How charts are drawn is tested with them."""
+def finished(folder, monkeypatch):
+    """An audit that came to its end; how charts are drawn is tested with them."""
     monkeypatch.setattr("dprime.show.report.inline_svg", lambda chart: "<svg></svg>")
+    return copy_of("finished", folder)
 
 
-def test_the_report_and_the_card_of_a_finished_run(finished, caller, undrawn):
-    from dprime.audit import record_of
-    from dprime.show.card import card
-    from dprime.show.report import report_html
-
-    asked = type(caller)(create_app(finished, workers=0))
-    (line,) = asked.get("/api/runs").json["runs"]
-    assert (line["state"], line["report"]) == ("complete", True)
-    facts = record_of(finished / "finished.run")
-    assert line["sentence"] == facts.sentence
-    shown = asked.get("/api/runs/finished.run/card")
-    assert shown.json == json.loads(json.dumps(card(facts)))
-    report = asked.get("/runs/finished.run/report")
-    assert report.status == 200
+def test_the_report_and_the_card_of_a_finished_run(finished, folder, ask):
+    (line,) = ask(folder, "/api/runs").json["runs"]
+    record = record_of(finished)
+    told = (line["state"], line["report"], line["sentence"])
+    assert told == ("complete", True, record.sentence)
+    shown = ask(folder, "/api/runs/finished.run/card")
+    assert shown.json == json.loads(json.dumps(card(record)))
+    report = ask(folder, "/runs/finished.run/report")
+    assert (report.status, report.body.decode()) == (200, report_html(record))
     assert report.headers["content-type"] == "text/html; charset=utf-8"
-    assert report.body.decode() == report_html(facts)
     policy = report.headers["content-security-policy"]
     assert "script-src" not in policy
     assert "default-src 'none'; style-src 'unsafe-inline'" in policy
     assert "frame-ancestors 'none'" in policy
 
 
-def test_a_report_is_written_once(finished, monkeypatch, undrawn):
-    import dprime.show.report as reports
-
-    runs = Runs(finished)
+def test_a_report_is_written_once(finished, folder, monkeypatch):
+    runs = Runs(folder)
     first = runs.report("finished.run")
-    monkeypatch.setattr(reports, "report_html", lambda facts: pytest.fail("it has not changed"))
+    monkeypatch.setattr("dprime.show.report.report_html", lambda record: "<p>again</p>")
     assert runs.report("finished.run") == first
-    os.utime(finished / "finished.run", (1, 1))
-    monkeypatch.setattr(reports, "report_html", lambda facts: "<p>again</p>")
+    os.utime(finished, (1, 1))
     assert runs.report("finished.run") == b"<p>again</p>"
 
 
-def test_a_folder_that_vanishes_is_empty(folder, caller):
+def test_a_folder_that_vanishes_is_empty_and_one_that_is_not_there_refused(folder, caller):
     asked = type(caller)(create_app(folder, workers=0))
     folder.rmdir()
     assert asked.get("/api/runs").json == {"runs": [], "not_runs": {}, "left_out": 0}
+    with pytest.raises(ValueError, match="folder must be a folder"):
+        create_app(folder)

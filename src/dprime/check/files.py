@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import math
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from dprime import bounded, validate
 from dprime.check import rules
 from dprime.check.reading import Reader
-from dprime.check.report import FINDS, RULES, Finding, Report
+from dprime.check.report import RULES, Finding, Report
 from dprime.check.rules.layers import from_elsewhere
 from dprime.check.script import Script
 from dprime.check.source import LONGEST_NOTEBOOK, LONGEST_SCRIPT, ZIP, Source, read_source
@@ -62,27 +63,25 @@ def check_script(source: Source, *, dataset_size: int | None = None) -> Report:
     try:
         script = Reader(source).read()
         script.records = dataset_size
-        found = {code: list(FINDS[code](script)) for code in RULES if code in FINDS}
+        found = {code: list(find(script)) for code, find in rules.FINDS.items()}
     except RecursionError:
         raise validate.invalid_input(
             source.path, "nested too deeply", "a script that can be followed", "make it simpler"
         ) from None
-    kept: dict[tuple[int, str, str], Finding] = {}
-    aside: dict[tuple[int, str, str], Finding] = {}
-    for code, places in found.items():
-        for at, sentence in places:
-            if at.place is None:
-                continue
+    told: dict[tuple[float, str, str], tuple[Finding, bool]] = {}
+    for code, at, sentence in ((code, *each) for code, places in found.items() for each in places):
+        if at.place is not None:
             where, line = at.place
-            shown = line if where is source else None
-            finding = Finding(code, shown, sentence, str(at.place))
-            chosen = aside if where.sets_aside(code, line) else kept
-            chosen.setdefault((line if shown else 10**9, code, finding.place), finding)
+            shown, place = line if where is source else None, str(at.place)
+            finding = Finding(code, sentence, shown, place)
+            key = (shown or math.inf, code, place)  # those in other files at the end
+            told.setdefault(key, (finding, where.sets_aside(code, line)))
+    ordered = [told[key] for key in sorted(told)]
     return Report(
         path=source.path,
         kind="notebook" if source.cells else "script",
-        findings=tuple(kept[key] for key in sorted(kept)),
-        suppressed=tuple(aside[key] for key in sorted(aside)),
+        findings=tuple(finding for finding, aside in ordered if not aside),
+        suppressed=tuple(finding for finding, aside in ordered if aside),
         unresolved=tuple(dict.fromkeys(_unclear(script))),
         rules_run=tuple(found),
         monitored=any(f"{name}.".startswith("dprime.monitor.") for name in script.libraries),

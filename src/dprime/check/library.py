@@ -8,7 +8,7 @@ import operator
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from dprime.check.script import (
     COPIES,
@@ -22,19 +22,8 @@ from dprime.check.script import (
     either,
 )
 
-
-class Follower(Protocol):
-    """What the table asks of who follows a script."""
-
-    loops: tuple[Loop, ...]
-
-    def forward_of(self, network: Value) -> Value | None: ...
-
-    def invoke(self, function: Value, given: dict[str | int, Value]) -> Value: ...
-
-    def tune(self, event: Occurrence) -> None: ...
-
-    def set(self, base: Value, name: str, value: Value, node: ast.AST, place: Place) -> None: ...
+if TYPE_CHECKING:
+    from dprime.check.reading import Reader
 
 
 ROLES = {
@@ -84,19 +73,16 @@ TUNERS = re.compile(
 LARGEST = 1 << 1024
 """Whole numbers beyond this are not computed: a script could make one of any length."""
 
-OPERATIONS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.USub)
-
 
 def _power(base: float, exponent: float) -> Any:
     """A power whose digits need not be written out; a float overflows at once."""
     return base**exponent if abs(exponent) <= 64 else float(base) ** float(exponent)
 
 
-BY_HAND = (
-    *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv),
-    *(operator.mod, _power, operator.neg),
-)
-NUMBERS: dict[type, Callable[..., Any]] = dict(zip(OPERATIONS, BY_HAND, strict=True))
+NUMBERS: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: _power, ast.USub: operator.neg,
+}  # fmt: skip
 ROUNDED: dict[str, Callable[..., Any]] = {
     rule.__name__: rule for rule in (int, float, round, math.ceil, math.floor)
 }
@@ -223,14 +209,14 @@ def _element(each: Value, loop: Loop, loops: tuple[Loop, ...]) -> Value:
 # Calls.
 
 
-def result(reader: Follower, event: Occurrence, attr: str) -> Value:
+def result(reader: Reader, event: Occurrence, attr: str) -> Value:
     """What a call gives that leads out of the script."""
     handler = HANDLERS.get(event.short)
     made = handler(reader, event) if handler is not None else None
     return made or either(_result(reader, event, each, attr) for each in event.subject.each)
 
 
-def _result(reader: Follower, event: Occurrence, subject: Value, attr: str) -> Value:
+def _result(reader: Reader, event: Occurrence, subject: Value, attr: str) -> Value:
     given, place = event.arguments, event.place
     shown = (0, "data_loader", "module", "model")
     first = next((given[name] for name in shown if name in given), None)
@@ -263,7 +249,7 @@ def _tunes(event: Occurrence, subject: Value) -> bool:
     return any(map(TUNERS.match, names))
 
 
-def _make_private(reader: Follower, event: Occurrence) -> Value | None:
+def _make_private(reader: Reader, event: Occurrence) -> Value | None:
     """The model, optimizer, criterion and loader that make_private returns."""
     if event.subject.role == "super":
         event.name = "super"  # an engine of one's own, which counts in its own way
@@ -273,36 +259,32 @@ def _make_private(reader: Follower, event: Occurrence) -> Value | None:
         either(_private(event, each, role, reader) for each in event.get(name).each or (Value(),))
         for name, role in (names | {"data_loader": "loader"}).items()
     ]
-    ghost = "ghost" in str(event.get("grad_sample_mode").constant)
-    shown = made if ghost else [*made[:2], made[3]]
+    shown = made if event.ghost else [*made[:2], made[3]]
     return Value("private", "", event.place, made, items=shown, training=event)
 
 
-def _private(event: Occurrence, given: Value, role: str, reader: Follower) -> Value:
+def _private(event: Occurrence, given: Value, role: str, reader: Reader) -> Value:
     if given.role in ("", "import"):
         given.role, given.assumed = role, True
-    made = _made(reader, event, role, given.name, [], of=given, training=event)
-    made.arguments, made.frame = given.arguments, given.frame
-    return made
+    same = {"arguments": given.arguments, "frame": given.frame}
+    return _made(reader, event, role, given.name, [], of=given, training=event, **same)
 
 
 def _made(
-    reader: Follower, event: Occurrence, role: str, name: str, sources: list[Value], **more: Any
+    reader: Reader, event: Occurrence, role: str, name: str, sources: list[Value], **more: Any
 ) -> Value:
     return Value(role, name, event.place, sources, loops=reader.loops, **more)
 
 
-def _by_hand(reader: Follower, event: Occurrence) -> Value:
+def _by_hand(reader: Reader, event: Occurrence) -> Value:
     """DPOptimizer and DPDataLoader, made by hand."""
     role = "optimizer" if event.short == "DPOptimizer" else "loader"
     given = event.get("optimizer" if role == "optimizer" else "data_loader", 0)
-    made = _made(reader, event, role, event.name, [given], of=given, training=event)
-    made.arguments = event.arguments if given is NOTHING else given.arguments
-    return made
+    kept = event.arguments if given is NOTHING else given.arguments
+    return _made(reader, event, role, event.name, [given], of=given, training=event, arguments=kept)
 
 
-def _copy(reader: Follower, event: Occurrence) -> Value:
-    """The same layers (or mended ones) with new parameters."""
+def _copy(reader: Reader, event: Occurrence) -> Value:
     found = []
     for each in event.get("module", 0).each:
         role = each.role if event.short == "deepcopy" else "model"
@@ -310,7 +292,7 @@ def _copy(reader: Follower, event: Occurrence) -> Value:
     return either(found or [Value()])
 
 
-def _keep(reader: Follower, event: Occurrence) -> Value | None:
+def _keep(reader: Reader, event: Occurrence) -> Value | None:
     """`list(loader)` and `cycle(loader)`: the batches of one pass."""
     given = event.get("iterable", 0)
     if any(each.role == "loader" for each in given.each):
@@ -319,23 +301,23 @@ def _keep(reader: Follower, event: Occurrence) -> Value | None:
     return given if is_same else None
 
 
-def _next(reader: Follower, event: Occurrence) -> Value | None:
+def _next(reader: Reader, event: Occurrence) -> Value | None:
     given = event.get("iterator", 0)
     return elements(given, Loop(event.place, given), reader.loops) if given.each else None
 
 
-def _length(reader: Follower, event: Occurrence) -> Value:
+def _length(reader: Reader, event: Occurrence) -> Value:
     given = event.get("obj", 0)
     size = size_of(given) if given.items is None else len(given.items)
     return Value("len", "len", event.place, constant=UNKNOWN if size is None else size, of=given)
 
 
-def _rounded(reader: Follower, event: Occurrence) -> Value | None:
+def _rounded(reader: Reader, event: Occurrence) -> Value | None:
     held = _tried(ROUNDED[event.short], event.get("number", 0).constant)
     return None if held is UNKNOWN else Value(place=event.place, constant=held)
 
 
-def _option(reader: Follower, event: Occurrence) -> None:
+def _option(reader: Reader, event: Occurrence) -> None:
     """A parser's options have their defaults as values; switches may be either way."""
     flags = [str(value.constant) for key, value in event.arguments.items() if key in range(9)]
     target = str(event.get("dest").constant or max(flags, key=len, default=""))
@@ -345,7 +327,7 @@ def _option(reader: Follower, event: Occurrence) -> None:
             each.arguments[target.lstrip("-").replace("-", "_")] = default
 
 
-def _set_attribute(reader: Follower, event: Occurrence) -> Value:
+def _set_attribute(reader: Reader, event: Occurrence) -> Value:
     """`setattr(thing, name, value)` and `thing.__setattr__(name, value)`."""
     given = [value for key, value in event.arguments.items() if key in range(3)]
     whole = given if len(given) == 3 else [event.subject, *given]
@@ -355,8 +337,7 @@ def _set_attribute(reader: Follower, event: Occurrence) -> Value:
     return Value()
 
 
-def _split(reader: Follower, event: Occurrence) -> Value | None:
-    """Parts of a data set, with their sizes."""
+def _split(reader: Reader, event: Occurrence) -> Value | None:
     whole, lengths = event.get("dataset", 0), event.get("lengths", 1)
     found = []
     for length in lengths.items or ():
@@ -368,20 +349,20 @@ def _split(reader: Follower, event: Occurrence) -> Value | None:
     return Value("list", "list", event.place, found, items=found) if found else None
 
 
-def _schedule(reader: Follower, event: Occurrence) -> None:
+def _schedule(reader: Reader, event: Occurrence) -> None:
     """LambdaNoise: the factor that its function gives."""
     rule = event.get("noise_lambda", 1)
     if rule.role == "function":
         event.arguments["gamma"] = reader.invoke(rule, {0: Value()})
 
 
-def _prepare(reader: Follower, event: Occurrence) -> Value | None:
+def _prepare(reader: Reader, event: Occurrence) -> Value | None:
     """Accelerate and Fabric give back what they are given."""
     given = [value for key, value in event.arguments.items() if isinstance(key, int)]
     return given[0] if len(given) == 1 else Value("list", "list", items=given) if given else None
 
 
-HANDLERS: dict[str, Callable[[Follower, Occurrence], Value | None]] = {
+HANDLERS: dict[str, Callable[[Reader, Occurrence], Value | None]] = {
     **dict.fromkeys(PRIVATE, _make_private),
     **dict.fromkeys(("DPOptimizer", "DPDataLoader", "from_data_loader"), _by_hand),
     **dict.fromkeys(COPIES, _copy),

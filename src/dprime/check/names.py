@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import os
-from abc import ABC, abstractmethod
 from collections import ChainMap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +32,10 @@ class Frame:
         return Place(self.source, node.lineno)
 
 
-class Names(ABC):
+class Names:
     """Values of names and attributes, which branches may save and restore, and of local modules."""
+
+    block: Callable[[Sequence[ast.stmt], Frame], bool]  # reads statements
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -55,10 +56,6 @@ class Names(ABC):
         event = Occurrence(kind, name, node, place, subject, dict(given.items()), Value(), *around)
         self.events.append(event)
         return event
-
-    @abstractmethod
-    def block(self, body: Sequence[ast.stmt], frame: Frame) -> bool:
-        """Read statements."""
 
     # Names.
 

@@ -62,7 +62,6 @@ class Reader(Names):
         return found if found is not None and found.role == "function" else None
 
     def _forward(self, network: Value) -> Value:
-        """What `forward` makes of a batch."""
         found, before = self.forward_of(network), list(self.events)
         rows: Arguments = {place: Value("batch", "batch") for place in range(8)}
         made = NOTHING if found is None else self.invoke(found, rows)

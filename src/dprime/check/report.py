@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -11,11 +10,8 @@ from typing import TYPE_CHECKING, Literal
 from dprime.text import told
 
 if TYPE_CHECKING:
-    from dprime.check.script import Found, Script
     from dprime.mechanisms import Mechanism
     from dprime.metrics import MetricValue
-
-    Find = Callable[[Script], Found]
 
 Severity = Literal["error", "warning", "note"]
 
@@ -50,18 +46,6 @@ _LISTED = tomllib.loads(Path(__file__).with_name("rules.toml").read_text("utf-8"
 RULES: dict[str, Rule] = {code: Rule(code, **texts) for code, texts in _LISTED.items()}
 """All rules by code."""
 
-FINDS: dict[str, Find] = {}  # how a script shows the mistakes that it can show
-
-
-def finds(code: str) -> Callable[[Find], Find]:
-    """Make a function the way in which a script shows the mistake of a code."""
-
-    def register(find: Find) -> Find:
-        FINDS[code] = find
-        return find
-
-    return register
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -73,8 +57,8 @@ class Finding:
     """
 
     code: str
-    line: int | None
     sentence: str
+    line: int | None = None
     place: str = ""
 
     @property

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import math
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from dprime import bounded, text, validate
-from dprime.check.report import Finding, Report, Risk, RunRisks
-from dprime.check.rules.updates import LARGE_NORM
+from dprime import bounded, parameters, text, validate
+from dprime.check.report import Finding, Report, RunRisks
+from dprime.check.rules.updates import huge_norm
 from dprime.check.source import LONGEST_NOTEBOOK, ZIP
 from dprime.check.states import (
     TAILS_UNKNOWN,
@@ -55,125 +55,110 @@ def check_description(
         raise validate.invalid_input(path, "something else", wanted, remedy)
     for key in values:
         validate.one_of(f"key in {path}", key, KEYS)
-    run = _Run({**values}, dataset_size, delta)
-    found = [*run.findings()]
+    asked = {"dataset_size": dataset_size, "delta": delta}
+    run = _Run({**values, **{name: each for name, each in asked.items() if each is not None}})
+    found = (*run.findings(),)
     reading = void(each for each in found if each.code != "DP101")
-    if "history" in values and run.sampling != "poisson":
+    if run.history is not None and run.sampling != "poisson":
         reading = RunRisks(missing=("Poisson batches: a history is of no others",))
-    reading = reading or RunRisks(tuple(run.risks()))
-    about = tuple(run.about_rate())
-    return saved_run(path, findings=tuple(found), reading=reading, unresolved=about)
+    reading = reading or run.risks()
+    return saved_run(path, findings=found, reading=reading, unresolved=run.about_rate())
 
 
 class _Run:
     """A described run, its values checked."""
 
-    def __init__(self, values: dict[str, Any], records: int | None, delta: float | None) -> None:
-        self.values, self.records, self.delta = values, None, None
-        given = values.get("dataset_size") if records is None else records
-        if given is not None:
-            self.records = validate.whole("dataset_size", given, example=60_000)
-        level = values.get("delta") if delta is None else delta
-        if level is not None:
-            self.delta = validate.inner_probability("delta", level, example="1e-5")
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+        self.records = self._given("dataset_size", validate.whole, example=60_000)
+        self.delta = self._given("delta", validate.inner_probability, example="1e-5")
+        self.noise = self._given("noise_multiplier", validate.at_least_zero)
         self.sampling = self._word("sampling", SAMPLINGS, "poisson")
         own = USUAL_ADJACENCY if self.sampling == "poisson" else "replace"
         self.adjacency = self._word("adjacency", ADJACENCIES, own)
-        self.library = self._word("library", ("opacus", "other"), "other")
+        library = self._word("library", ("opacus", "other"), "other")
+        self.rounds = library == "opacus" or self.sampling == "shuffle"  # 1/batches is the rate
         self.runs = validate.whole("tuning_runs", values.get("tuning_runs", 1), example=1)
-        noise = values.get("noise_multiplier")
-        self.noise = None if noise is None else validate.at_least_zero("noise_multiplier", noise)
         self.history = opacus_history(values["history"]) if "history" in values else None
 
-    def _word(self, name: str, words: Iterable[str], usual: str) -> str:
-        return validate.one_of(name, self.values.get(name, usual), tuple(words))
+    def _given(self, name: str, check: Any, **more: Any) -> Any:
+        value = self.values.get(name)
+        return None if value is None else check(name, value, **more)
+
+    def _word(self, name: str, words: tuple[str, ...], usual: str) -> str:
+        return validate.one_of(name, self.values.get(name, usual), words)
 
     def findings(self) -> Iterator[Finding]:
         if self.sampling != "poisson":
             sentence = f"sampling is {self.sampling}, which Opacus accounts as Poisson."
-            yield Finding("DP101", None, sentence)
+            yield Finding("DP101", sentence)
         norm = self.values.get("max_grad_norm")
         if norm is not None and norm != math.inf:
             norm = validate.positive("max_grad_norm", norm)
-        if norm is not None and norm >= LARGE_NORM:
-            sentence = f"max_grad_norm is {norm:g}: hardly any gradient is that long."
-            yield Finding("DP307", None, sentence)
+        if sentence := huge_norm(norm):
+            yield Finding("DP307", sentence)
         if self.noise == 0:
-            yield Finding("DP408", None, "noise_multiplier is 0.")
+            yield Finding("DP408", "noise_multiplier is 0.")
         if self.history is not None:
             yield from history_findings(self.history, self.values.get("mechanism"), self.delta)
         yield from delta_findings(self.delta, self.records)
         if self.runs > 1:
-            sentence = f"The run is one of {self.runs:,} on the same data."
-            yield Finding("DP601", None, sentence)
+            yield Finding("DP601", f"The run is one of {self.runs:,} on the same data.")
 
-    def risks(self) -> Iterator[Risk]:
-        one = self._mechanism()
-        yield certified("the run", one, self.adjacency, self.delta)
+    def risks(self) -> RunRisks:
+        one = from_opacus(self.history) if self.history is not None else self._described()
+        risks = [certified("the run", one, self.adjacency, self.delta)]
         if self.runs > 1:
             together: Mechanism = Composition(*[one] * self.runs)
             if isinstance(one, DPSGD) and one.sampling != "shuffle":  # there, a run begins a pass
                 together = one.with_parameter("steps", int(one.steps or 1) * self.runs)
             about = f"all {self.runs:,} runs together"
-            yield certified(about, together, self.adjacency, self.delta)
+            risks.append(certified(about, together, self.adjacency, self.delta))
+        return RunRisks(tuple(risks))
 
-    def _mechanism(self) -> Mechanism:
-        if self.history is not None:
-            return from_opacus(self.history)
+    def _described(self) -> DPSGD:
         if self.noise is None:
             raise validate.invalid_input("noise_multiplier", "missing", "given", "add it")
-        rate = self._rate()
-        given = {name: self.values.get(name) for name in ("steps", "epochs")}
-        if validate.exactly_one("steps, epochs", given, "add one of them") == "steps":
-            steps = validate.whole("steps", given["steps"])
+        remedy = "add sample_rate, or batch_size with dataset_size"
+        if self._one_of("sample_rate", "batch_size", remedy) == "sample_rate":
+            rate = validate.rate("sample_rate", self.values["sample_rate"])
         else:
-            epochs = validate.positive("epochs", given["epochs"], example=30)
+            rate = parameters.rate_of_sizes(self.values["batch_size"], self.records)
+            rate = 1.0 / self._batches() if self.rounds else rate
+        if self._one_of("steps", "epochs", "add one of them") == "steps":
+            steps = validate.whole("steps", self.values["steps"])
+        else:
+            epochs = validate.positive("epochs", self.values["epochs"], example=30)
             steps = math.ceil(epochs * math.ceil(1.0 / rate - 1e-9))
         return DPSGD(self.noise, rate, steps, sampling=self.sampling)  # type: ignore[arg-type]
 
-    def _rate(self) -> float:
-        given = {name: self.values.get(name) for name in ("sample_rate", "batch_size")}
-        remedy = "add sample_rate, or batch_size with dataset_size"
-        if validate.exactly_one("sample_rate, batch_size", given, remedy) == "sample_rate":
-            return validate.rate("sample_rate", given["sample_rate"])
-        size = validate.whole("batch_size", given["batch_size"], example=256)
-        if self.records is None:
-            wanted = "given with batch_size"
-            raise validate.invalid_input("dataset_size", "missing", wanted, "add it")
-        if size > self.records:
-            more, most = f"{size:,} for {self.records:,}", "at most the number of records"
-            raise validate.invalid_input("batch_size", more, most, "mend one of the two")
-        if not self._rounded():
-            return size / self.records
-        # A loader may leave out a last batch that is not full: more passes in as many steps.
-        fewer = self.records // size if self._fewest_batches() else math.ceil(self.records / size)
-        return 1.0 / fewer
+    def _one_of(self, name: str, other: str, remedy: str) -> str:
+        given = {each: self.values.get(each) for each in (name, other)}
+        return validate.exactly_one(f"{name}, {other}", given, remedy)
 
-    def _fewest_batches(self) -> bool:
+    def _batches(self) -> int:
+        """A loader may leave out a last batch that is not full: more passes in as many steps."""
+        size = validate.whole("batch_size", self.values["batch_size"], example=256)
+        assert self.records is not None
+        return int(self.records // size if self._drops_last() else -(-self.records // size))
+
+    def _drops_last(self) -> bool:
         """Whether a pass has as few batches as it may have; assumed where a number of steps is."""
         said = self.values.get("drop_last", self.values.get("steps") is not None)
         if not isinstance(said, bool):
             raise validate.invalid_value("drop_last", said, "true or false", "mend it")
         return said
 
-    def _rounded(self) -> bool:
-        """Whether the rate is one over the number of batches."""
-        return self.library == "opacus" or self.sampling == "shuffle"
-
-    def about_rate(self) -> Iterator[str]:
+    def about_rate(self) -> tuple[str, ...]:
         """How the rate was taken from the size of the batches, in a sentence."""
         if self.values.get("batch_size") is None or self.history is not None:
-            return
-        if self._rounded():
-            way = "down" if self._fewest_batches() else "up"
-            said = "" if "drop_last" in self.values else '; say "drop_last": true or false'
-            yield (
-                "The rate is one over the number of batches, dataset_size/batch_size rounded "
-                f"{way}{said}."
-            )
-        else:
+            return ()
+        if not self.rounds:
             opacus = 'for Opacus\' own, one over the number of batches, add "library": "opacus"'
-            yield f"The rate is batch_size/dataset_size; {opacus}."
+            return (f"The rate is batch_size/dataset_size; {opacus}.",)
+        how = f"dataset_size/batch_size rounded {'down' if self._drops_last() else 'up'}"
+        said = "" if "drop_last" in self.values else '; say "drop_last": true or false'
+        return (f"The rate is one over the number of batches, {how}{said}.",)
 
 
 # Histories of accountants.
@@ -182,14 +167,14 @@ class _Run:
 def history_findings(history: History, by: object, delta: float | None) -> Iterator[Finding]:
     """An accountant that counted nothing or steps without noise, or says too small an ε."""
     if not history:
-        yield Finding("DP409", None, "The accountant has counted no step.")
+        yield Finding("DP409", "The accountant has counted no step.")
     elif any(noise == 0 for noise, _, _ in history):
-        yield Finding("DP408", None, "Steps were taken with noise 0.")
+        yield Finding("DP408", "Steps were taken with noise 0.")
     elif by == "gdp":
         at = 1e-5 if delta is None else delta
         own, proved = gdp_epsilon(history, at), from_opacus(history).curve().epsilon(at)
         if own < proved:
-            yield Finding("DP413", None, text.two_epsilons(own, proved, at))
+            yield Finding("DP413", text.two_epsilons(own, proved, at))
 
 
 # Files of torch.save.
@@ -243,67 +228,58 @@ def check_saved(
     return check_description(path, values, dataset_size=dataset_size, delta=delta)
 
 
-def _part(saved: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """The first state in a checkpoint that has these keys, whatever it is called there."""
-    found = (v for v in saved.values() if isinstance(v, Mapping) and all(k in v for k in keys))
-    return next(found, {})
+def _states(saved: Mapping[str, Any], *keys: str) -> dict[str, Mapping[str, Any]]:
+    """The states in a checkpoint that have these keys, whatever they are called there."""
+    held = {name: each for name, each in saved.items() if isinstance(each, Mapping)}
+    return {name: each for name, each in held.items() if {*keys} <= {*each}}
 
 
 def _check_checkpoint(
     path: str, saved: Mapping[str, Any], dataset_size: int | None, delta: float | None
 ) -> Report:
     """Two accountants may have counted two parts of a training, or two trainings."""
-    found = {
-        k: v
-        for k, v in saved.items()
-        if isinstance(v, Mapping) and {"history", "mechanism"} <= {*v}
-    }
+    found = _states(saved, "history", "mechanism")
     if len(found) > 1:
         shown = f"one with {len(found)} ({', '.join(map(str, found))})"
         remedy = "check each alone; for one training, give the history of all of them together"
         raise validate.invalid_input(path, shown, "a checkpoint with one accountant", remedy)
     accountant = next(iter(found.values()), None)
     history = opacus_history(accountant["history"]) if accountant is not None else []
-    monitor = _part(saved, "ledger", "adjacency")
-    if monitor:
+    for monitor in _states(saved, "ledger", "adjacency").values():
         report = check_state(path, monitor, dataset_size, delta)
         more = [*_contradictions(saved, history, Ledger.from_state(monitor["ledger"]))]
         whole = void(more) or report.reading
         return replace(report, findings=(*report.findings, *more), reading=whole)
     if accountant is None:
-        finding = Finding("DP409", None, "The checkpoint has no accountant.")
-        return saved_run(path, findings=(finding,))
-    findings = [
+        return saved_run(path, findings=(Finding("DP409", "The checkpoint has no accountant."),))
+    findings = (
         *history_findings(history, accountant["mechanism"], delta),
         *_contradictions(saved, history, None),
         *delta_findings(delta, dataset_size),
-    ]
+    )
     reading = void(findings)
     if reading is None:
         about, mechanism = "the steps that the accountant counted", from_opacus(history)
         reading = RunRisks((certified(about, mechanism, USUAL_ADJACENCY, delta),))
     unknown = "An accountant does not tell whether its batches were Poisson."
-    unresolved = (unknown, TAILS_UNKNOWN)
-    return saved_run(path, findings=tuple(findings), reading=reading, unresolved=unresolved)
+    return saved_run(path, findings=findings, reading=reading, unresolved=(unknown, TAILS_UNKNOWN))
 
 
 def _contradictions(
     saved: Mapping[str, Any], history: History, ledger: Ledger | None
 ) -> Iterator[Finding]:
     """What the model and the optimizer in the same file say against the count."""
-    states = [value for value in saved.values() if isinstance(value, Mapping)]
-    names = [n for state in states for n in state if str(n).endswith("num_batches_tracked")]
-    if names:
-        layer = names[0].rpartition(".")[0].removeprefix("_module.")
+    names = [str(name) for state in _states(saved).values() for name in state]
+    for name in [each for each in names if each.endswith("num_batches_tracked")][:1]:
+        layer = name.rpartition(".")[0].removeprefix("_module.")
         sentence = f"The model has layers with running statistics of batches ({layer})."
-        yield Finding("DP201", None, sentence)
-    optimizer = _part(saved, "state", "param_groups") or {"state": {}}
-    taken = [float(each["step"]) for each in optimizer["state"].values() if "step" in each]
-    counted = sum(steps for _, _, steps in history)
+        yield Finding("DP201", sentence)
+    optimizers = [*_states(saved, "state", "param_groups").values()][:1]
+    steps = [each["step"] for one in optimizers for each in one["state"].values() if "step" in each]
+    taken, counted = max(map(float, steps), default=0.0), sum(steps for _, _, steps in history)
     by, seen = ("accountant", counted) if ledger is None else ("monitor", ledger.steps)
-    if taken and seen and max(taken) > seen:
-        sentence = f"The optimizer took {max(taken):,.0f} steps, the {by} counted {seen:,}."
-        yield Finding("DP409", None, sentence)
+    if 0 < seen < taken:
+        yield Finding("DP409", f"The optimizer took {taken:,.0f} steps, the {by} counted {seen:,}.")
     if ledger is not None and counted > seen:
         sentence = f"The accountant counted {counted:,} steps, the monitor saw {seen:,}."
-        yield Finding("DP409", None, sentence)
+        yield Finding("DP409", sentence)

@@ -196,6 +196,11 @@ class Occurrence(Called):
         return "ghost" in str(self.get("grad_sample_mode").constant)
 
     @property
+    def models(self) -> list[Value]:
+        """The models that this make_private gets, as far as they could be followed."""
+        return [m for m in self.get("module").each if m.role == "model" and not m.assumed]
+
+    @property
     def noiseless(self) -> bool:
         """Whether this make_private asks for no noise: then nothing else matters."""
         return self.get("noise_multiplier").number == 0
@@ -285,7 +290,7 @@ class Script:
     def ghost(self) -> bool | None:
         """Whether gradients are clipped without being kept for each record; None if not known."""
         modes = [mode for e in self.trainings if (mode := e.get("grad_sample_mode")) is not NOTHING]
-        if any("ghost" in str(mode.constant) for mode in modes):
+        if any(event.ghost for event in self.trainings):
             return True
         return False if all(isinstance(mode.constant, str) for mode in modes) else None
 

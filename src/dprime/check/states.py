@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -26,7 +27,6 @@ TAILS_UNKNOWN = (
     "lacks are not in the numbers."
 )
 State = Mapping[str, Any]  # what `Monitor.state_dict()` gave
-SAVE_AGAIN = "save Monitor.state_dict() again"
 
 
 def certified(about: str, mechanism: Mechanism, adjacency: str, delta: float | None) -> Risk:
@@ -55,50 +55,51 @@ def delta_findings(delta: float | None, records: int | None) -> Iterator[Finding
     """What is wrong with a δ for this number of records."""
     judged = None if delta is None else too_large(delta, records)
     if judged is not None:
-        yield Finding(judged[0], None, judged[1])
+        yield Finding(*judged)
 
 
 def check_state(path: str, state: State, records: int | None, delta: float | None) -> Report:
     """Judge what `Monitor.state_dict()` gave."""
     refuse_version(path, state)
-    ledger = _ledger(path, state)
+    with _undamaged(path, "its ledger"):
+        validate.one_of("adjacency", state.get("adjacency"), ADJACENCIES)
+        ledger = Ledger.from_state(state["ledger"])
     found = [*delta_findings(delta, records)]
     reason = next((step.reason for step, _ in ledger.entries if step.reason), "")
     reading = RunRisks()
     if not ledger.steps:
-        found.append(Finding("DP409", None, "The monitor has seen no step."))
+        found.append(Finding("DP409", "The monitor has seen no step."))
     elif reason:
-        found.append(Finding("DP408", None, f"No guarantee covers the run: {reason}."))
+        found.append(Finding("DP408", f"No guarantee covers the run: {reason}."))
         reading = RunRisks(missing=("steps that a guarantee covers",))
     else:
         reading = _reading(path, ledger, state, delta)
     if any(step.sampling != "poisson" for step, _ in ledger.entries):
-        found.append(Finding("DP101", None, "Steps were taken on batches that are not Poisson."))
-    unresolved = [f"The monitor warned: {each}" for each in state.get("warnings", ())]
+        found.append(Finding("DP101", "Steps were taken on batches that are not Poisson."))
+    warned = tuple(f"The monitor warned: {each}" for each in state.get("warnings", ()))
     return saved_run(
-        path, findings=tuple(found), reading=reading, unresolved=tuple(unresolved), monitored=True
+        path, findings=tuple(found), reading=reading, unresolved=warned, monitored=True
     )
 
 
-def _damaged(path: str, what: str) -> validate.InputError:
-    return validate.invalid_input(path, f"damaged ({what})", "a monitor's state", SAVE_AGAIN)
-
-
-def _ledger(path: str, state: State) -> Ledger:
+@contextmanager
+def _undamaged(path: str, part: str) -> Iterator[None]:
+    """Refuse a state of which a part cannot be read, before it is read as less."""
     try:
-        validate.one_of("adjacency", state.get("adjacency"), ADJACENCIES)
-        return Ledger.from_state(state["ledger"])
-    except (TypeError, KeyError, IndexError):
-        raise validate.invalid_input(path, "another", "a monitor's state", SAVE_AGAIN) from None
-    except validate.InputError as error:
-        raise _damaged(path, str(error).rstrip(".")) from None
+        yield
+    except (TypeError, ValueError, LookupError) as error:
+        known = isinstance(error, validate.InputError)
+        why = f"{part}: {str(error).rstrip('.')}" if known else part
+        remedy = "save Monitor.state_dict() again"
+        raise validate.invalid_input(
+            path, f"damaged ({why})", "a monitor's state", remedy
+        ) from None
 
 
 def _reading(path: str, ledger: Ledger, state: State, delta: float | None) -> RunRisks:
     """The risk of the steps together with the other mechanisms that the monitor was told of."""
-    told = state.get("other_mechanisms")
-    if not isinstance(told, list | tuple) or not all(isinstance(each, Mapping) for each in told):
-        raise _damaged(path, "its other_mechanisms")
+    with _undamaged(path, "its other_mechanisms"):
+        told = [{**described} for described in state["other_mechanisms"]]
     names = [str(described.get("name", "unnamed")) for described in told]
     if len(names) > 1:
         names = [f"{place}. {name}" for place, name in enumerate(names, 1)]
@@ -110,12 +111,10 @@ def _reading(path: str, ledger: Ledger, state: State, delta: float | None) -> Ru
     about = "the steps that the monitor saw"
     if names:
         about += f" and other mechanisms on the same data ({', '.join(names)})"
-    mechanism = ledger.mechanism(*(other for other in others if other is not None))
-    try:
+    with _undamaged(path, "its noise"):
         ends = NoiseEnds.from_state(state["noise"])
-    except (TypeError, ValueError, KeyError):
-        raise _damaged(path, "its noise") from None
-    mechanism = with_tails(mechanism, ledger, ends)
+    steps = ledger.mechanism(*(other for other in others if other is not None))
+    mechanism = with_tails(steps, ledger, ends)
     assert mechanism is not None
     try:
         return RunRisks((certified(about, mechanism, state["adjacency"], delta),))

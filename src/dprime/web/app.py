@@ -12,25 +12,24 @@ import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from inspect import Parameter, Signature
 from typing import Annotated, Any, Literal
 
 from anyio.to_thread import current_default_thread_limiter
-from fastapi import Depends, FastAPI, Query, Request
+from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 import dprime
 from dprime import validate
-from dprime.option import Option, nearest
+from dprime.option import Option, nearest, takes
 from dprime.privacy_loss import CostlyError
 from dprime.request import ADDRESS, MECHANISM, RISK_ADDRESS
 from dprime.web import files
 from dprime.web.guard import AT_ONCE, REPORT_POLICY, Guard, checked_token, come_again, refusal
-from dprime.web.options import CHARTS, PAGE_OPTIONS, TARGET_SLIDERS, PageOptions
+from dprime.web.options import CHARTS, DEFAULTS, PAGE_OPTIONS, TARGET_SLIDERS, PageOptions
 from dprime.web.runs import RunList, Runs, UnknownRunError, checked_folder
 from dprime.web.service import EMPTY, ChartRows, ExplorerService, RiskAnswer
 from dprime.web.workers import BusyError, TooLongError, Workers
@@ -44,6 +43,7 @@ HOSTS = ("127.0.0.1", "localhost")
 PLAIN: TypeAdapter[Any] = TypeAdapter(Any)
 """Writes plain values and dataclasses as JSON."""
 
+Described = dict[int | str, dict[str, Any]]
 Theme = Literal["light", "dark"]
 
 
@@ -54,62 +54,7 @@ class Refused:
     detail: str
 
 
-def _number(about: str, example: object) -> Any:
-    return Query(description=about, examples=[str(example)], max_length=100)
-
-
-def _word(about: str, words: Sequence[str]) -> Any:
-    """A word out of a list; a wrong one gets the command line's sentence."""
-    return Query(description=about, json_schema_extra={"enum": list(words)})
-
-
-def _query(option: Option) -> Any:
-    """How an option is described: as the command line says it."""
-    if option.choices:
-        return _word(option.line(), option.choices)
-    return _number(option.line(), EXAMPLES.get(option.name, option.default))
-
-
-OF_CURVE = Query(description=f"Comma list out of {', '.join(CHARTS)}.", max_length=200)
-COMPARED = Query(description="Whether it is for two settings, A and B.")
-
-
-def _names(listed: str) -> list[str]:
-    return [name for name in listed.split(",") if name]
-
-
-EXAMPLES = {"noise_multiplier": 1.1, "sample_rate": 0.004, "steps": 14000, "prior": 0.1}
-"""Where an option has no default that could be one."""
-
-
-def _texts_beside(*others: str, given_as: Sequence[Option] = RISK_ADDRESS) -> Any:
-    """What an address gives of the question; a name that nothing goes by is refused.
-
-    `others` are the names that a route reads itself.
-    """
-    known = (*(option.name for option in given_as), *others)
-
-    async def given(request: Request, **texts: str | None) -> dict[str, str]:
-        for name in request.query_params:
-            if name not in known:
-                remedy = nearest(name, known, "leave it out").rstrip("?.")
-                raise validate.invalid_value("parameter", name, "known", remedy)
-        return {name: text for name, text in texts.items() if text is not None}
-
-    named = {option.name: Annotated[str | None, _query(option)] for option in given_as}
-    given.__signature__ = Signature([  # type: ignore[attr-defined]
-        Parameter("request", Parameter.KEYWORD_ONLY, annotation=Request),
-        *(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=each)
-          for name, each in named.items()),
-    ])  # fmt: skip
-    return Depends(given)
-
-
-def _answer(model: Any) -> dict[int | str, dict[str, Any]]:
-    return {200: {"model": model, "description": "The answer."}}
-
-
-def _refused(status: int, about: str) -> dict[int | str, dict[str, Any]]:
+def _refused(status: int, about: str) -> Described:
     return {status: {"model": Refused, "description": about}}
 
 
@@ -124,6 +69,7 @@ REFUSALS = {
     **_refused(503, "Too much to do: ask again after Retry-After seconds."),
 }
 UNKNOWN = _refused(404, "There is no such thing.")
+HTML: Described = {200: {"content": {"text/html": {}}}}
 
 
 def create_app(
@@ -142,7 +88,7 @@ def create_app(
         workers: processes that compute beside the server; with 0 the thread that asks does.
     """
     folder, pool = checked_folder(folder), Workers(workers)
-    service, runs = ExplorerService(pool), Runs(folder, pool)
+    service = ExplorerService(pool)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -160,49 +106,51 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
         responses=REFUSALS,
-        default_response_class=Response,
         lifespan=lifespan,
+        exception_handlers={  # every refusal is one sentence
+            ValueError: _bad_input,
+            BusyError: _busy,
+            RequestValidationError: _bad_request,
+            HTTPException: _no_route,
+        },
     )
-    _add_errors(app)
-    _add_page(app)
-    _add_risks(app, service)
-    _add_start(app, service)
-    _add_runs(app, runs)
+    app.state.service, app.state.runs = service, Runs(folder, pool)
+    app.include_router(ROUTES)
     app.add_middleware(Guard, hosts=hosts, token=token if token is None else checked_token(token))
     return app
 
 
-def _add_page(app: FastAPI) -> None:
-    """The page and its files."""
+ROUTES = APIRouter()
 
-    @app.get(
-        "/",
-        responses={
-            200: {"content": {"text/html": {}}, "description": "The page."},
-            303: {"description": "The token was right: go on without it."},
-        },
-    )
-    def page() -> Response:
-        """The page; its state is in its address."""
-        return _file(files.index(), None)
 
-    @app.get(
-        "/static/{file}",
-        responses={
-            200: {
-                "content": {kind.partition(";")[0]: {} for kind in files.KINDS.values()},
-                "description": "The file.",
-            },
-            304: {"description": "The browser has it already."},
-            **UNKNOWN,
-        },
-    )
-    def static(file: str, request: Request) -> Response:
-        """A file of the page."""
-        found = files.static(file)
-        if found is None:
-            raise HTTPException(404, f"file must be one of the page's, but it is {file!r}.")
-        return _file(found, request.headers.get("if-none-match"))
+# The page and its files.
+
+
+@ROUTES.get(
+    "/",
+    response_class=Response,
+    responses={**HTML, 303: {"description": "The token was right: go on without it."}},
+)
+def page() -> Response:
+    """The page; its state is in its address."""
+    return _file(files.index(), None)
+
+
+@ROUTES.get(
+    "/static/{file}",
+    response_class=Response,
+    responses={
+        200: {"content": {kind.partition(";")[0]: {} for kind in files.KINDS.values()}},
+        304: {"description": "The browser has it already."},
+        **UNKNOWN,
+    },
+)
+def static(file: str, request: Request) -> Response:
+    """A file of the page."""
+    found = files.static(file)
+    if found is None:
+        raise HTTPException(404, f"file must be one of the page's, but it is {file!r}.")
+    return _file(found, request.headers.get("if-none-match"))
 
 
 def _file(file: files.File, known: str | None) -> Response:
@@ -213,139 +161,179 @@ def _file(file: files.File, known: str | None) -> Response:
     return Response(file.contents, headers={**headers, "Content-Type": file.kind})
 
 
-def _add_risks(app: FastAPI, service: ExplorerService) -> None:
-    """Options, risks, choices and charts."""
-
-    @app.get("/api/options", responses=_answer(PageOptions))
-    def api_options() -> Response:
-        """Positions of the sliders, targets, charts."""
-        return _json(PAGE_OPTIONS)
-
-    @app.get("/api/risk", responses=_answer(RiskAnswer))
-    def api_risk(
-        texts: Annotated[dict[str, str], _texts_beside("charts")],
-        charts: Annotated[str, OF_CURVE] = "",
-    ) -> Response:
-        """What no attacker can beat: `dprime risk`."""
-        return _json(service.risk(texts, _names(charts)))
-
-    @app.get("/api/choose", responses=_answer(RiskAnswer))
-    def api_choose(
-        texts: Annotated[
-            dict[str, str], _texts_beside("target", "value", "free", "charts", given_as=ADDRESS)
-        ],
-        target: Annotated[str, _word("The risk to keep.", tuple(TARGET_SLIDERS))],
-        value: Annotated[str, _number("At most this (Bayes security: at least).", 0.1)],
-        free: Annotated[str, _word("The parameter to choose.", MECHANISM)],
-        charts: Annotated[str, OF_CURVE] = "",
-    ) -> Response:
-        """The parameter that keeps a risk: `dprime choose`."""
-        return _json(service.choose(texts, target, value, free, _names(charts)))
-
-    @app.get("/api/charts", responses=_answer(dict[str, ChartRows]))
-    def api_charts(
-        texts: Annotated[dict[str, str], _texts_beside("charts", "over", "fine")],
-        charts: Annotated[str, OF_CURVE] = ",".join(CHARTS),
-        over: Annotated[str, _word("What `risk` is drawn over.", MECHANISM)] = MECHANISM[0],
-        fine: Annotated[bool, Query(description="Whether `risk` has its points close.")] = False,
-    ) -> Response:
-        """The charts of a setting by name."""
-        return _json(service.charts(texts, _names(charts), over, fine=fine))
-
-    @app.get(
-        "/api/charts/{name}",
-        responses={**_answer(dict[str, Any]), **UNKNOWN},
-    )
-    def api_specification(
-        name: str, theme: Theme = "light", compared: Annotated[bool, COMPARED] = False
-    ) -> Response:
-        """The empty Vega-Lite specification of a chart; its data set is called `rows`."""
-        if name not in EMPTY:
-            raise HTTPException(404, f"chart must be one of {', '.join(EMPTY)}.")
-        return _json(service.specification(name, theme, compared))
+# Options, risks, choices and charts.
 
 
-def _add_start(app: FastAPI, service: ExplorerService) -> None:
-    """A file as a setting to start from."""
-
-    @app.post(
-        "/api/read",
-        responses=_answer(dict[str, str]),
-        openapi_extra={"requestBody": {"required": True, "content": {"text/plain": {}}}},
-    )
-    async def api_read(request: Request) -> Response:
-        """The setting that a file holds; the file is read as data, and not kept."""
-        return _json(await run_in_threadpool(service.read, await request.body()))
+def _number(about: str, example: object) -> Any:
+    return Query(description=about, examples=[str(example)], max_length=100)
 
 
-def _add_runs(app: FastAPI, runs: Runs) -> None:
-    """The list of runs, their cards and reports."""
+def _word(about: str, words: Sequence[str]) -> Any:
+    """A word out of a list; a wrong one gets the command line's sentence."""
+    return Query(description=about, json_schema_extra={"enum": list(words)})
 
-    @app.get("/api/runs", responses=_answer(RunList))
-    def api_runs() -> Response:
-        """The runs in the folder with their progress."""
-        return _json(runs.listed())
 
-    @app.get(
-        "/api/runs/{name:path}/card",
-        responses={**_answer(dict[str, Any]), **UNKNOWN},
-    )
-    def api_card(name: str) -> Response:
-        """The privacy card of a finished run."""
-        return _json(runs.card(name))
+def _query(option: Option) -> Any:
+    """How an option is described: as the command line says it."""
+    if option.choices:
+        return _word(option.line(), option.choices)
+    return _number(option.line(), DEFAULTS.get(option.name, option.default))
 
-    @app.get(
-        "/runs/{name:path}/report",
-        responses={200: {"content": {"text/html": {}}, "description": "The report."}, **UNKNOWN},
-    )
-    def report(name: str) -> Response:
-        """The report of a finished run."""
-        headers = {"Content-Security-Policy": REPORT_POLICY}
-        return Response(runs.report(name), headers=headers, media_type="text/html")
+
+async def _only_known(request: Request) -> None:
+    """Refuse a name that the route does not read."""
+    known = [each.name for each in request.scope["route"].dependant.query_params]
+    for name in request.query_params:
+        if name not in known:
+            remedy = nearest(name, known, "leave it out").rstrip("?.")
+            raise validate.invalid_value("parameter", name, "known", remedy)
+
+
+ASKED = [Depends(_only_known)]
+Charts = Annotated[
+    str, Query(description=f"Comma list out of {', '.join(CHARTS)}.", max_length=200)
+]
+
+
+EVERY_CHART = ",".join(CHARTS)
+
+
+def _names(listed: str) -> list[str]:
+    return [name for name in listed.split(",") if name]
+
+
+@ROUTES.get("/api/options", response_model=PageOptions)
+def api_options() -> Response:
+    """Positions of the sliders, targets, charts."""
+    return _json(PAGE_OPTIONS)
+
+
+@ROUTES.get("/api/risk", response_model=RiskAnswer, dependencies=ASKED)
+@takes(*RISK_ADDRESS, annotate=_query)
+def api_risk(request: Request, charts: Charts = "", **texts: str) -> Response:
+    """What no attacker can beat: `dprime risk`."""
+    return _json(_service(request).risk(texts, _names(charts)))
+
+
+@ROUTES.get("/api/choose", response_model=RiskAnswer, dependencies=ASKED)
+@takes(*ADDRESS, annotate=_query)
+def api_choose(
+    request: Request,
+    target: Annotated[str, _word("The risk to keep.", tuple(TARGET_SLIDERS))],
+    value: Annotated[str, _number("At most this (Bayes security: at least).", 0.1)],
+    free: Annotated[str, _word("The parameter to choose.", MECHANISM)],
+    charts: Charts = "",
+    **texts: str,
+) -> Response:
+    """The parameter that keeps a risk: `dprime choose`."""
+    return _json(_service(request).choose(texts, target, value, free, _names(charts)))
+
+
+@ROUTES.get("/api/charts", response_model=dict[str, ChartRows], dependencies=ASKED)
+@takes(*RISK_ADDRESS, annotate=_query)
+def api_charts(
+    request: Request,
+    charts: Charts = EVERY_CHART,
+    over: Annotated[str, _word("What `risk` is drawn over.", MECHANISM)] = MECHANISM[0],
+    fine: Annotated[bool, Query(description="Whether `risk` has its points close.")] = False,
+    **texts: str,
+) -> Response:
+    """The charts of a setting by name."""
+    return _json(_service(request).charts(texts, _names(charts), over, fine=fine))
+
+
+COMPARED = Query(description="Whether it is for two settings, A and B.")
+
+
+@ROUTES.get("/api/charts/{name}", response_model=dict[str, Any], responses=UNKNOWN)
+def api_specification(
+    request: Request,
+    name: str,
+    theme: Theme = "light",
+    compared: Annotated[bool, COMPARED] = False,
+) -> Response:
+    """The empty Vega-Lite specification of a chart; its data set is called `rows`."""
+    if name not in EMPTY:
+        raise HTTPException(404, f"chart must be one of {', '.join(EMPTY)}.")
+    return _json(_service(request).specification(name, theme, compared))
+
+
+@ROUTES.post(
+    "/api/read",
+    response_model=dict[str, str],
+    openapi_extra={"requestBody": {"required": True, "content": {"text/plain": {}}}},
+)
+async def api_read(request: Request) -> Response:
+    """The setting that a file holds; the file is read as data, and not kept."""
+    return _json(await run_in_threadpool(_service(request).read, await request.body()))
+
+
+def _service(request: Request) -> ExplorerService:
+    service: ExplorerService = request.app.state.service
+    return service
+
+
+# The list of runs, their cards and reports.
+
+
+@ROUTES.get("/api/runs", response_model=RunList)
+def api_runs(request: Request) -> Response:
+    """The runs in the folder with their progress."""
+    return _json(request.app.state.runs.listed())
+
+
+@ROUTES.get("/api/runs/{name:path}/card", response_model=dict[str, Any], responses=UNKNOWN)
+def api_card(request: Request, name: str) -> Response:
+    """The privacy card of a finished run."""
+    return _json(request.app.state.runs.card(name))
+
+
+@ROUTES.get("/runs/{name:path}/report", response_class=Response, responses={**HTML, **UNKNOWN})
+def report(request: Request, name: str) -> Response:
+    """The report of a finished run."""
+    headers = {"Content-Security-Policy": REPORT_POLICY}
+    return HTMLResponse(request.app.state.runs.report(name), headers=headers)
 
 
 def _json(value: Any) -> Response:
     return Response(PLAIN.dump_json(value), media_type="application/json")
 
 
-def _add_errors(app: FastAPI) -> None:
-    """Every refusal is one sentence."""
-
-    @app.exception_handler(ValueError)
-    def bad_input(_: Request, error: Exception) -> Response:
-        unknown, sentence = isinstance(error, UnknownRunError), " ".join(str(error).split())
-        if isinstance(error, CostlyError):
-            sentence = f"{sentence.rstrip('.')}, or ask the command line, which takes its time."
-        sentence = sentence.replace("that can be certified", "that the explorer can certify")
-        return refusal(404 if unknown else 422, sentence)
-
-    @app.exception_handler(BusyError)
-    def busy(_: Request, error: Exception) -> Response:
-        return come_again(str(error), 60 if isinstance(error, TooLongError) else 1)
-
-    @app.exception_handler(RequestValidationError)
-    def bad_request(_: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        return refusal(422, _sentence(error.errors()[0]))
-
-    @app.exception_handler(HTTPException)
-    def refused(_: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        sentence = SENTENCES.get(error.detail, error.detail)
-        return refusal(error.status_code, sentence, dict(error.headers or {}))
+# Refusals.
 
 
-def _sentence(problem: dict[str, Any]) -> str:
+async def _bad_input(_: Request, error: Exception) -> Response:
+    unknown, sentence = isinstance(error, UnknownRunError), " ".join(str(error).split())
+    if isinstance(error, CostlyError):
+        sentence = f"{sentence.rstrip('.')}, or ask the command line, which takes its time."
+    sentence = sentence.replace("that can be certified", "that the explorer can certify")
+    return refusal(404 if unknown else 422, sentence)
+
+
+async def _busy(_: Request, error: Exception) -> Response:
+    return come_again(str(error), 60 if isinstance(error, TooLongError) else 1)
+
+
+async def _bad_request(_: Request, error: Exception) -> Response:
     """What is wrong with a parameter, in the words of `validate`."""
+    assert isinstance(error, RequestValidationError)
+    problem: dict[str, Any] = error.errors()[0]
     name, given, limits = problem["loc"][-1], problem.get("input"), problem.get("ctx", {})
     if problem["type"] == "missing":
-        return str(validate.invalid_input(name, "missing", "given", "add it to the address"))
-    if problem["type"] == "string_too_long":
+        why = validate.invalid_input(name, "missing", "given", "add it to the address")
+    elif problem["type"] == "string_too_long":
         wanted = f"at most {limits['max_length']} characters"
-        return str(validate.invalid_input(name, f"{len(str(given))}", wanted, "give it shorter"))
-    return str(
-        validate.invalid_value(name, given, f"{limits.get('expected', 'right')}", "give that")
-    )
+        why = validate.invalid_input(name, f"{len(str(given))}", wanted, "give it shorter")
+    else:
+        wanted = f"{limits.get('expected', 'right')}"
+        why = validate.invalid_value(name, given, wanted, "give that")
+    return refusal(422, str(why))
+
+
+async def _no_route(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    sentence = SENTENCES.get(error.detail, error.detail)
+    return refusal(error.status_code, sentence, dict(error.headers or {}))
 
 
 SENTENCES = {

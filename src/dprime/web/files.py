@@ -49,9 +49,8 @@ def static(name: str) -> File | None:
     """A file of the page by its plain name, or None."""
     if name == VEGA:
         return File(vega(), KINDS[".js"])
-    there = {path.name: path for path in PAGE.iterdir() if path.suffix in KINDS}
-    path = there.get(name)
-    return None if path is None else File(path.read_bytes(), KINDS[path.suffix])
+    path = next((path for path in PAGE.iterdir() if path.name == name), None)
+    return File(path.read_bytes(), KINDS[path.suffix]) if path and path.suffix in KINDS else None
 
 
 def vega() -> bytes:
@@ -69,13 +68,6 @@ _ONE = threading.Lock()
 
 @cache
 def _bundle() -> bytes:
-    command = [sys.executable, "-c", f"import sys, vl_convert; {PRINTED}"]
-    made = subprocess.run(command, capture_output=True, check=False)
-    if made.returncode == 0 and made.stdout:
-        return made.stdout
-    import vl_convert  # noqa: PLC0415
-
-    return str(vl_convert.javascript_bundle()).encode()  # type: ignore[call-arg]
-
-
-PRINTED = "sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
+    made = "vl_convert.javascript_bundle().encode()"
+    command = [sys.executable, "-c", f"import sys, vl_convert; sys.stdout.buffer.write({made})"]
+    return subprocess.run(command, capture_output=True, check=True).stdout

@@ -14,10 +14,11 @@ import json
 import logging
 import re
 import secrets
-from collections.abc import Iterable, Sequence
-from urllib.parse import parse_qsl, urlencode
+from collections.abc import Sequence
+from urllib.parse import urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -64,14 +65,7 @@ HEADERS = {
 
 
 def checked_token(token: str) -> str:
-    """A token that fits into addresses, headers and cookies.
-
-    >>> checked_token("short")
-    Traceback (most recent call last):
-    dprime.validate.InputError: \
-token must be at least 16 letters, digits, - or _, but it is of 5 \
-characters: leave it out, and one is drawn.
-    """
+    """A token that fits into addresses, headers and cookies."""
     if re.fullmatch(rf"[A-Za-z0-9_-]{{{LEAST_TOKEN},256}}", token):
         return token
     raise validate.invalid_input(
@@ -102,16 +96,15 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        body: bytes | None = b""
-        headers = Headers(scope=scope)
-        refused = self._stranger(headers, scope["path"], scope["query_string"])
-        if refused is None:
-            body = await _body(headers, receive)
-            refused = refusal(413, TOO_LARGE) if body is None else self._refusal(scope)
-        if refused is None and self._under_way >= AT_ONCE:
-            refused = come_again("Too many requests at once: come again.")
-        answer = self._answer if refused is None else refused
-        await answer(scope, _again(body or b""), _with_headers(send))
+        asked, body = HTTPConnection(scope), b""
+        answer: ASGIApp | None = self._stranger(asked)
+        if answer is None:
+            read = await _body(asked.headers, receive)
+            body = read or b""
+            answer = refusal(413, TOO_LARGE) if read is None else self._without_token(asked)
+        if answer is None and self._under_way >= AT_ONCE:
+            answer = come_again("Too many requests at once: come again.")
+        await (answer or self._answer)(scope, _again(body), _with_headers(send))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Have the application answer before the deadline; a mistake of it is logged here."""
@@ -125,52 +118,52 @@ class Guard:
         finally:
             self._under_way -= 1
 
-    def _stranger(self, headers: Headers, path: str, query: bytes) -> Response | None:
+    def _stranger(self, asked: HTTPConnection) -> Response | None:
         """Why a request under a foreign name, or of a foreign page, is turned away, or None."""
-        if len(query) > LARGEST_BODY:
+        headers, path = asked.headers, asked.scope["path"]
+        if len(asked.scope["query_string"]) > LARGEST_BODY:
             return refusal(414, f"The address must have at most {LARGEST_BODY:,} bytes: give less.")
-        if self._is_known(headers.getlist("host")):
-            return refusal(403, FOREIGN) if _is_foreign(headers, path) else None
-        names = ", ".join(sorted(self.hosts))
-        return refusal(421, f"Host must be a name of this explorer: ask for {names}.")
-
-    def _refusal(self, scope: Scope) -> Response | None:
-        """Why a request without the token is turned away, or None."""
-        headers = Headers(scope=scope)
-        if self.token is not None and scope["path"] == "/" and _tokens(scope["query_string"]):
-            return self._let_in(scope["query_string"])
-        if self.token is None or self._shown(headers):
-            return None
-        return refusal(401, MISSING, {"WWW-Authenticate": "Bearer"})
+        if not self._is_known(headers.getlist("host")):
+            names = ", ".join(sorted(self.hosts))
+            return refusal(421, f"Host must be a name of this explorer: ask for {names}.")
+        foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        linked = path == "/" and headers.get("sec-fetch-mode") == "navigate"  # it may be followed
+        return refusal(403, FOREIGN) if foreign and not linked else None
 
     def _is_known(self, named: list[str]) -> bool:
         """Whether the one Host header names this explorer."""
-        if len(named) != 1:
-            return False
-        host = host_of(named[0])
+        host = host_of(named[0]) if len(named) == 1 else None
         if host is None:
             return False
         return host in self.hosts or (self.token is not None and _is_number(host))
 
-    def _let_in(self, query: bytes) -> Response:
-        """The page's address with a token: keep it as a cookie and go on without it."""
+    def _without_token(self, asked: HTTPConnection) -> Response | None:
+        """Why a request without the token is turned away, or None."""
+        if self.token is None:
+            return None
+        given = asked.query_params.getlist("token")
+        if asked.scope["path"] == "/" and given:
+            if len(given) == 1 and _same(given[0], self.token):
+                return self._let_in(asked)
+        elif self._shown(asked):
+            return None
+        return refusal(401, MISSING, {"WWW-Authenticate": "Bearer"})
+
+    def _let_in(self, asked: HTTPConnection) -> Response:
+        """The page's address with the token: keep it as a cookie and go on without it."""
         assert self.token is not None
-        pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-        given = _tokens(query)
-        if len(given) != 1 or not _same(given[0], self.token):
-            return refusal(401, MISSING, {"WWW-Authenticate": "Bearer"})
-        rest = urlencode([pair for pair in pairs if pair[0] != "token"])
+        rest = urlencode([pair for pair in asked.query_params.multi_items() if pair[0] != "token"])
         response = RedirectResponse(f"/?{rest}" if rest else "/", status_code=303)
         response.set_cookie(COOKIE, self.token, httponly=True, samesite="strict", path="/")
         return response
 
-    def _shown(self, headers: Headers) -> bool:
+    def _shown(self, asked: HTTPConnection) -> bool:
         """Whether the request carries the token, as a header or as the cookie."""
         assert self.token is not None
-        scheme, _, bearer = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and _same(bearer.strip(), self.token):
-            return True
-        return any(_same(value, self.token) for value in _cookies(headers.getlist("cookie")))
+        scheme, _, bearer = asked.headers.get("authorization", "").partition(" ")
+        cookie = asked.cookies.get(COOKIE, "")
+        bears = scheme.lower() == "bearer" and _same(bearer.strip(), self.token)
+        return bears or _same(cookie, self.token)
 
 
 LOG = logging.getLogger(__name__)
@@ -181,11 +174,7 @@ MISSING = "The token is missing or wrong: open the address that dprime explore p
 
 
 def host_of(header: str) -> str | None:
-    """The name in a Host header, without its port; None where it is none.
-
-    >>> host_of("localhost:8765"), host_of("[::1]:8765"), host_of("a b")
-    ('localhost', '::1', None)
-    """
+    """The name in a Host header, without its port; None where it is none."""
     found = re.fullmatch(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?", header.lower())
     return None if found is None else found.group(1) or found.group(2)
 
@@ -201,18 +190,6 @@ def come_again(sentence: str, seconds: int = 1) -> Response:
     return refusal(503, sentence, {"Retry-After": str(seconds)})
 
 
-def _is_foreign(headers: Headers, path: str) -> bool:
-    """Whether a browser asks for the page of another site; a link to the page may be followed."""
-    linked = path == "/" and headers.get("sec-fetch-mode") == "navigate"
-    return headers.get("sec-fetch-site") in ("cross-site", "same-site") and not linked
-
-
-def _tokens(query: bytes) -> list[str]:
-    """The tokens that an address carries."""
-    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-    return [value for name, value in pairs if name == "token"]
-
-
 def _is_number(host: str) -> bool:
     try:
         ipaddress.ip_address(host)
@@ -224,17 +201,6 @@ def _is_number(host: str) -> bool:
 def _same(given: str, token: str) -> bool:
     """Compared in a time that tells nothing about the token."""
     return secrets.compare_digest(given.encode(errors="replace"), token.encode())
-
-
-def _cookies(headers: Iterable[str]) -> list[str]:
-    """The values that the token's cookie has."""
-    found = []
-    for header in headers:
-        for part in header.split(";"):
-            name, _, value = part.strip().partition("=")
-            if name == COOKIE:
-                found.append(value)
-    return found
 
 
 async def _body(headers: Headers, receive: Receive) -> bytes | None:
@@ -251,8 +217,6 @@ async def _body(headers: Headers, receive: Receive) -> bytes | None:
 
 
 def _again(body: bytes) -> Receive:
-    """The body, which was read already, for the application."""
-
     async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
 
@@ -260,8 +224,6 @@ def _again(body: bytes) -> Receive:
 
 
 def _with_headers(send: Send) -> Send:
-    """Add the headers that every answer has."""
-
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(raw=message["headers"])

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Future
+from itertools import product
 from typing import Any, NamedTuple, TypeVar, final
 
 from dprime.curve import TradeOff
-from dprime.mechanisms import DPSGD
-from dprime.request import MECHANISM
+from dprime.mechanisms import Mechanism
+from dprime.request import MECHANISM, RiskRequest
 from dprime.validate import InputError
 from dprime.web.options import SLIDERS
 from dprime.web.workers import DEADLINE, BusyError, TooLongError, Work, Workers
 
 Answer = TypeVar("Answer")
-Key = TypeVar("Key", bound=Hashable)
 
 CURVE, CHOICE, POINT, AHEAD = Work(0, 3.0), Work(1, 4.0, slow=True), Work(2, 3.0), Work(9, 3.0)
 """How numbers, choices, points of a range, and what may be asked for next are computed."""
@@ -29,64 +29,57 @@ SHARED = {name: SLIDERS[name].positions[::4] for name in MECHANISM}
 
 
 class Setting(NamedTuple):
-    """What a certified curve is of, in plain values: many are made for each that is asked for."""
+    """What a certified curve is of."""
 
-    noise_multiplier: float
-    sample_rate: float
-    steps: int
+    mechanism: Mechanism
     adjacency: str
     group_size: int
 
     @classmethod
-    def of(cls, mechanism: DPSGD, adjacency: str, group_size: int) -> Setting:
-        """The setting of a training that lacks no parameter."""
-        noise, rate, steps = (getattr(mechanism, name) for name in MECHANISM)
-        return cls(noise, rate, steps, adjacency, group_size)
+    def of(cls, request: RiskRequest) -> Setting:
+        """The setting of a request, whatever is read of its curve."""
+        return cls(request.mechanism, request.adjacency, request.group_size)
 
     def curve(self) -> TradeOff:
         """Its curve, as every command has it."""
-        return DPSGD(*self[:3]).curve(self.adjacency, group_size=self.group_size)
+        return self.mechanism.curve(self.adjacency, group_size=self.group_size)
+
+    def timed_curve(self) -> tuple[TradeOff, float]:
+        """Its curve, and how many seconds of a processor that took."""
+        began = time.process_time()
+        return self.curve(), time.process_time() - began
 
     def over(self, name: str) -> list[Setting]:
         """The settings along the range of a parameter, this one among them."""
-        return [self.moved(name, value) for value in sorted({*SHARED[name], getattr(self, name)})]
+        positions = {*SHARED[name], getattr(self.mechanism, name)}
+        return [self.moved(name, value) for value in sorted(positions)]
 
     def moved(self, name: str, value: float) -> Setting:
         """The setting with another value of one parameter."""
-        return self._replace(**{name: value})  # type: ignore[arg-type]
+        return self._replace(mechanism=self.mechanism.with_parameter(name, value))
 
-
-def neighbours(setting: Setting) -> list[Setting]:
-    """The settings one and two moves of a slider away, the nearest first."""
-    found = []
-    for distance in (1, 2):
-        for name in MECHANISM:
-            positions, own = SLIDERS[name].positions, getattr(setting, name)
+    def neighbours(self) -> list[Setting]:
+        """The settings one and two moves of a slider away, the nearest first."""
+        found = []
+        for distance, name in product((1, 2), MECHANISM):
+            positions, own = SLIDERS[name].positions, getattr(self.mechanism, name)
             if own in positions:
                 place = positions.index(own)
-                for other in (place - distance, place + distance):
-                    if 0 <= other < len(positions):
-                        found.append(setting.moved(name, positions[other]))
-    return found
+                near = (place - distance, place + distance)
+                found += [self.moved(name, positions[o]) for o in near if 0 <= o < len(positions)]
+        return found
 
-
-def advantage(setting: Setting) -> float:
-    """The certified advantage; 1, which no attacker beats, where nothing better is certified."""
-    try:
-        return setting.curve().advantage()
-    except InputError:
-        return 1.0
+    def advantage(self) -> float:
+        """The certified advantage; the trivial limit 1 where nothing better is certified."""
+        try:
+            return self.curve().advantage()
+        except InputError:
+            return 1.0
 
 
 @final
 class Answers:
-    """What a pool computes, each answer once; the newest `kept` are remembered.
-
-    >>> answers = Answers(Workers(0), kept=10)
-    >>> begun = answers.begin(POINT, abs, [-1, -2])
-    >>> answers.of(POINT, abs, -1)
-    1
-    """
+    """What a pool computes, each answer once; the newest `kept` are remembered."""
 
     def __init__(self, pool: Workers, kept: int) -> None:
         self._pool, self._kept, self._guard = pool, kept, threading.Lock()

@@ -76,14 +76,7 @@ class RunList:
 
 
 class Runs:
-    """The runs in a folder.
-
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp())
-    >>> Run.create(place / "a.run", "audit", {"adversary": "di", "seed": 1}, blocks=4).close()
-    >>> [(run.name, run.state, run.report) for run in Runs(place).listed().runs]
-    [('a.run', 'incomplete', False)]
-    """
+    """The runs in a folder."""
 
     def __init__(self, folder: str | os.PathLike[str], pool: Workers | None = None) -> None:
         self.folder = Path(folder).absolute()
@@ -156,7 +149,6 @@ def _line(key: Key) -> RunLine | str:
 
 
 def _card(key: Key) -> dict[str, Any]:
-    """The card of a run."""
     from dprime.audit.record import record_of  # noqa: PLC0415
     from dprime.show.card import card  # noqa: PLC0415  needs an extra
 
@@ -165,7 +157,6 @@ def _card(key: Key) -> dict[str, Any]:
 
 
 def _report(key: Key) -> bytes:
-    """The report of a run."""
     from dprime.audit.record import record_of  # noqa: PLC0415
     from dprime.show.report import report_html  # noqa: PLC0415  needs an extra
 
@@ -186,7 +177,6 @@ def _without_place(path: Path) -> Iterator[None]:
 
 
 def _run(path: Path) -> RunLine:
-    """A run's line in the list."""
     with Run.open(path, verify=False) as run:
         summary, answer = summary_of(run), run.result or {}
     verdict = answer.get("verdict")

@@ -13,15 +13,10 @@ from urllib.parse import urlencode
 
 import uvicorn
 
-from dprime import validate
+from dprime import options, validate
 from dprime.web.app import HOSTS, create_app
 from dprime.web.connection import KEEP_ALIVE, SteadyConnection
 from dprime.web.guard import checked_token
-
-HERE = "127.0.0.1"
-"""Only this machine can ask here."""
-
-PORT = 8765
 
 WAITING = 128
 """Connections that may wait to be accepted."""
@@ -32,11 +27,7 @@ ANYWHERE = ("0.0.0.0", "::")
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """Where the explorer listens, and what must be shown to it.
-
-    >>> ServerAddress("127.0.0.1", 8765, None).address
-    'http://127.0.0.1:8765/'
-    """
+    """Where the explorer listens, and what must be shown to it."""
 
     host: str
     port: int
@@ -63,22 +54,17 @@ class ServerAddress:
 
 
 def place_for(host: str | None, port: int, token: str | None) -> ServerAddress:
-    """Where to listen: on this machine alone, or on a host that was named, and then with a token.
-
-    >>> place_for(None, 8765, None).token is None
-    True
-    >>> len(place_for("0.0.0.0", 8765, None).token)
-    43
-    """
+    """Where to listen: on this machine alone, or with a token on a host that was named."""
     if not 0 <= port <= 65535:
         raise validate.invalid_value(
-            "port", port, "between 0 and 65535", f"give for example {PORT}"
+            "port", port, "between 0 and 65535", f"give for example {options.PORT.default}"
         )
     if token is not None:
         checked_token(token)
     elif host is not None:
         token = secrets.token_urlsafe(32)
-    return ServerAddress(HERE if host is None else host, port, token)
+    here = HOSTS[0]  # only this machine can ask there
+    return ServerAddress(here if host is None else host, port, token)
 
 
 def listening(place: ServerAddress) -> socket.socket:

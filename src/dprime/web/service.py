@@ -6,7 +6,6 @@ address ──► RiskRequest ──► curve (kept) ──► metrics, as every
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -15,7 +14,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dprime import text, validate
-from dprime.mechanisms import DPSGD, Mechanism
+from dprime.mechanisms import DPSGD
 from dprime.metrics import conditions_of, risk_profile
 from dprime.option import Texts
 from dprime.request import (
@@ -28,16 +27,7 @@ from dprime.request import (
     risk_request,
 )
 from dprime.web.options import CHARTS, SLIDERS
-from dprime.web.ranges import (
-    AHEAD,
-    CHOICE,
-    CURVE,
-    POINT,
-    Answers,
-    Setting,
-    advantage,
-    neighbours,
-)
+from dprime.web.ranges import AHEAD, CHOICE, CURVE, POINT, Answers, Setting
 from dprime.web.start import read_file
 from dprime.web.workers import BusyError, Workers
 
@@ -55,6 +45,17 @@ DEAR = 0.05
 """Seconds of a curve; the points of a range of such curves come after those of others."""
 
 THEMES = ("light", "dark")
+
+EMPTY = {name: (name, MECHANISM[0]) for name in CHARTS if name != "risk"} | {
+    f"risk-{over.replace('_', '-')}": ("risk", over) for over in MECHANISM
+}
+"""The charts whose empty drawing a page can ask for, with what the risk is drawn over."""
+
+FIRST = ("trade-off", "trade-off-corner", "precision", "risk-noise-multiplier")
+"""What the page draws first."""
+
+CONDITIONS_OF = {"precision": ("prior", "min_tpr", "delta")}
+"""The conditions that charts of a curve are read at, if not at a false-positive rate alone."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class ExplorerService:
     def __init__(self, pool: Workers | None = None) -> None:
         pool = pool or Workers(0)
         self._answers, self._curves = Answers(pool, READ), Answers(pool, CURVES)
-        self._of_curve = lru_cache(DRAWN)(self._drawn)
+        self._of_curve = lru_cache(DRAWN)(self._rows_of_curve)
         self.specification = cache(self._specification)
 
     def prepare(self) -> None:
@@ -128,14 +129,11 @@ class ExplorerService:
         options = choose_options(texts, target, value, free)
         request = choose_request(options)
         wanted = replace(request, readings=())  # the other conditions change no choice
-        chosen = self._answers.of(CHOICE, RiskRequest.chosen, wanted)
-        found = getattr(chosen, free)
-        return self._answered(
-            replace(request, mechanism=chosen, target=()),
-            text.command("choose", options),
-            charts,
-            Chosen(free, found, text.safe_digits(free, found)),
-        )
+        mechanism = self._answers.of(CHOICE, RiskRequest.chosen, wanted)
+        found = getattr(mechanism, free)
+        chosen = Chosen(free, found, text.safe_digits(free, found))
+        request = replace(request, mechanism=mechanism, target=())
+        return self._answered(request, text.command("choose", options), charts, chosen)
 
     def _answered(
         self,
@@ -145,7 +143,7 @@ class ExplorerService:
         chosen: Chosen | None = None,
     ) -> RiskAnswer:
         told = request.mechanism.to_dict(), request.adjacency, request.group_size
-        answers = risk_profile(self._curve(_asked(request)), request.readings)
+        answers = risk_profile(self._curve(Setting.of(request)), request.readings)
         found = answer_json(request.mechanism, *told[1:], answers)
         for answer in answers:
             words = {"title": answer.title, "shown": answer.shown(), "sentence": answer.sentence}
@@ -168,16 +166,16 @@ class ExplorerService:
         validate.one_of("over", over, MECHANISM)
         drawn = {name: self._rows(name, request, over, fine=fine) for name in names}
         if "risk" in names and not fine:
-            ahead = [each for near in neighbours(_setting(request)) for each in near.over(over)]
-            self._answers.ahead(AHEAD, advantage, ahead)
+            next_ones = [o for near in Setting.of(request).neighbours() for o in near.over(over)]
+            self._answers.ahead(AHEAD, Setting.advantage, next_ones)
         return drawn
 
     def read(self, contents: bytes) -> Texts:
         """The setting that a file holds."""
         return self._answers.of(POINT, read_file, contents)
 
-    def _curve(self, asked: tuple[Mechanism, str, int]) -> TradeOff:
-        return self._curves.of(CURVE, _curve, asked)[0]
+    def _curve(self, setting: Setting) -> TradeOff:
+        return self._curves.of(CURVE, Setting.timed_curve, setting)[0]
 
     def _specification(self, name: str, theme: str, compared: bool = False) -> dict[str, Any]:
         """The empty chart of one setting or of two that are compared; it holds for every one."""
@@ -185,10 +183,10 @@ class ExplorerService:
 
         kind, over = EMPTY[name]
         usual = risk_request({each: str(SLIDERS[each].default) for each in MECHANISM})
+        setting = Setting.of(usual)
+        is_risk = kind == "risk"
         chart = (
-            self._risk(usual, over)
-            if kind == "risk"
-            else _draw(kind, self._curve(_asked(usual)), _shown(kind, usual))
+            self._risk(setting, over) if is_risk else self._draw(kind, setting, _at(kind, usual))
         )
         theme = validate.one_of("theme", theme, THEMES)
         drawn = beside(chart, chart) if compared else chart
@@ -199,91 +197,67 @@ class ExplorerService:
     def _rows(
         self, name: str, request: RiskRequest, over: str = "", *, fine: bool = False
     ) -> ChartRows:
+        setting = Setting.of(request)
         if validate.one_of("charts", name, CHARTS) == "risk":
-            return _told(self._risk(request, over, fine=fine))
-        return self._of_curve((name, _asked(request), _shown(name, request)))
+            return _told(self._risk(setting, over, fine=fine))
+        return self._of_curve(name, setting, _at(name, request))
 
-    def _drawn(self, key: tuple[str, tuple[Mechanism, str, int], tuple[float, ...]]) -> ChartRows:
-        name, asked, at = key
-        return _told(_draw(name, self._curve(asked), at))
+    def _rows_of_curve(self, name: str, setting: Setting, at: tuple[float, ...]) -> ChartRows:
+        return _told(self._draw(name, setting, at))
 
-    def _risk(self, request: RiskRequest, over: str, *, fine: bool = False) -> Chart:
+    def _draw(self, name: str, setting: Setting, at: tuple[float, ...]) -> Chart:
+        from dprime.show import charts  # noqa: PLC0415  needs an extra
+
+        curve = self._curve(setting)
+        if name == "precision":
+            return charts.precision(curve, **dict(zip(CONDITIONS_OF[name], at, strict=True)))
+        log, corner = name == "trade-off-log", name == "trade-off-corner"
+        return charts.trade_off(curve, log=log, corner=corner, fpr=at[0])
+
+    def _risk(self, setting: Setting, over: str, *, fine: bool = False) -> Chart:
         """The advantage over a range of one parameter; a fine one has points close together."""
         from dprime.show.charts import plans  # noqa: PLC0415  needs an extra
 
-        setting = _setting(request)
-        curve, seconds = self._curves.of(CURVE, _curve, _asked(request))
+        if not isinstance(setting.mechanism, DPSGD):
+            remedy = "leave risk out of charts, or give noise_multiplier, sample_rate and steps"
+            raise validate.InputError.of("The chart risk", "be of a training", "it is not", remedy)
+        curve, seconds = self._curves.of(CURVE, Setting.timed_curve, setting)
         own, begun = curve.advantage(), list[Future[float]]()
         work = POINT._replace(turn=POINT.turn + min(int(seconds / DEAR), 5))
 
         def read(each: Setting) -> float:
             try:
-                return own if each == setting else self._answers.of(work, advantage, each)
+                return own if each == setting else self._answers.of(work, Setting.advantage, each)
             except BusyError:  # nobody waits for the others
                 for future in begun:
                     future.cancel()
                 raise
 
-        def begin(settings: list[Setting]) -> list[Setting]:
+        def begin(settings: list[Setting]) -> list[float]:
             others = [each for each in settings if each != setting]
-            begun.extend(self._answers.begin(work, advantage, others))
-            return settings
+            begun.extend(self._answers.begin(work, Setting.advantage, others))
+            return [getattr(each.mechanism, over) for each in settings]
 
-        drawn = begin(setting.over(over))
+        drawn = setting.over(over)
+        x = begin(drawn)
         if fine:
-            x, y = [float(getattr(each, over)) for each in drawn], [read(each) for each in drawn]
-            drawn += begin([
-                setting.moved(over, round(value) if over == "steps" else value)
-                for value in plans.between(x, y, whole=over == "steps")
-            ])  # fmt: skip
+            y, whole = [read(each) for each in drawn], over == "steps"
+            between = plans.between([*map(float, x)], y, whole=whole)
+            x += begin([setting.moved(over, round(o) if whole else o) for o in between])
         drawn_over = plans.risk(
-            cast("DPSGD", request.mechanism),
+            setting.mechanism,
             cast("Literal['noise_multiplier', 'sample_rate', 'steps']", over),
             adjacency=setting.adjacency,
-            values=[getattr(each, over) for each in drawn],
-            read=lambda each: read(Setting.of(each, setting.adjacency, setting.group_size)),
+            values=x,
+            read=lambda mechanism: read(setting._replace(mechanism=mechanism)),
         )
-        return replace(drawn_over, of=self._curve(_asked(request)).of)  # with the group size
+        return replace(drawn_over, of=curve.of)  # with the group size
 
 
-EMPTY = {name: (name, MECHANISM[0]) for name in CHARTS if name != "risk"} | {
-    f"risk-{over.replace('_', '-')}": ("risk", over) for over in MECHANISM
-}
-"""The charts whose empty drawing a page can ask for, with what the risk is drawn over."""
-
-FIRST = ("trade-off", "trade-off-corner", "precision", "risk-noise-multiplier")
-"""What the page draws first."""
-
-
-CONDITIONS_OF = {"precision": ("prior", "min_tpr", "delta")}
-
-
-def _asked(request: RiskRequest) -> tuple[Mechanism, str, int]:
-    return request.mechanism, request.adjacency, request.group_size
-
-
-def _curve(asked: tuple[Mechanism, str, int]) -> tuple[TradeOff, float]:
-    """A curve, and how many seconds of a processor it took."""
-    mechanism, adjacency, group_size = asked
-    began = time.process_time()
-    curve = mechanism.curve(adjacency, group_size=group_size)
-    return curve, time.process_time() - began
-
-
-def _shown(name: str, request: RiskRequest) -> tuple[float, ...]:
+def _at(name: str, request: RiskRequest) -> tuple[float, ...]:
     """The conditions that a chart of a curve is read at."""
     at = conditions_of(request.readings)
     return tuple(at[each] for each in CONDITIONS_OF.get(name, ("fpr",)))
-
-
-def _draw(name: str, curve: TradeOff, at: tuple[float, ...]) -> Chart:
-    """A chart of a curve."""
-    from dprime.show import charts  # noqa: PLC0415  needs an extra
-
-    if name == "precision":
-        return charts.precision(curve, **dict(zip(CONDITIONS_OF[name], at, strict=True)))
-    log, corner = name == "trade-off-log", name == "trade-off-corner"
-    return charts.trade_off(curve, log=log, corner=corner, fpr=at[0])
 
 
 def _told(chart: Chart) -> ChartRows:
@@ -293,11 +267,3 @@ def _told(chart: Chart) -> ChartRows:
         for row in chart.rows()
     ]
     return ChartRows(chart.name, chart.title, chart.text, chart.of, rows)
-
-
-def _setting(request: RiskRequest) -> Setting:
-    """The setting of a training, over whose parameters a risk can be drawn."""
-    if not isinstance(request.mechanism, DPSGD):
-        remedy = "leave risk out of charts, or give noise_multiplier, sample_rate and steps"
-        raise validate.InputError.of("The chart risk", "be of a training", "it is not", remedy)
-    return Setting.of(request.mechanism, request.adjacency, request.group_size)

@@ -52,7 +52,6 @@ DESCRIBED = text.describe(USUAL.to_dict(), "add-remove")
 
 @cache
 def _marks() -> dict[str, str]:
-    """What the browser puts in their place."""
     precision = wording.percent_up(CURVE.precision(FPR))
     return {
         "1.25": "noise_multiplier", "0.0317": "sample_rate", "1,470": "steps",

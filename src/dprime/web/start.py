@@ -55,20 +55,17 @@ def read_file(contents: bytes) -> Texts:
     '14000'
     """
     found = _parsed(contents)
-    history = found.get("history") if isinstance(found, Mapping) else found
+    history = found if isinstance(found, list) else found.get("history")
     if isinstance(history, list):
         return _texts_of(from_opacus(history))
-    for part in ("mechanism", "claim", "training"):
-        if setting := _setting_in(found, part):
+    for name in ("mechanism", "claim", "training"):
+        if isinstance(part := found.get(name), Mapping) and (setting := _setting_in(found, part)):
             return setting
     raise validate.invalid_input("file", "without any", "a setting", REMEDY)
 
 
-def _setting_in(found: Mapping[str, Any], name: str) -> Texts:
+def _setting_in(found: Mapping[str, Any], part: Mapping[str, Any]) -> Texts:
     """The setting of a table: a mechanism as JSON has it, or its plain numbers; or none."""
-    part = found.get(name)
-    if not isinstance(part, Mapping):
-        return {}
     part = part.get("mechanism", part)
     setting: Texts = {}
     if "name" in part:

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime.curve import TradeOff
+from dprime.mechanisms import DPSGD
 from dprime.metrics import Reading, profile
 from dprime.privacy_loss import Array
 from dprime.request import MECHANISM
 from dprime.validate import InputError
 from dprime.web.options import SLIDERS, Slider
-from dprime.web.ranges import Setting
 from dprime.web.workers import stand_back
 
 Sliders = Mapping[str, Slider]
@@ -61,7 +61,7 @@ def at_positions(kept: Kept) -> dict[str, Slider]:
 
 def readings(sliders: Sliders) -> list[Reading]:
     """Every metric of a profile at every position of its conditions, in the order of values."""
-    usual = Setting(1.1, 0.004, 14_000, "add-remove", 1).curve()
+    usual = DPSGD(1.1, 0.004, 14_000).curve()
     found: list[Reading] = []
     for each in profile():
         moved = [name for name in each.conditions if name in sliders]
@@ -115,10 +115,11 @@ def packed(codes: NDArray[np.uint16]) -> bytes:
 
 def _at_noise(kept: Sequence[Reading], sliders: Sliders, job: tuple[str, int, float]) -> Any:
     """Numbers [rate, steps, column] at one noise; NaN where nothing is certified."""
+    relation, size, noise = job
 
     def numbers(rate: float, steps: float) -> list[float]:
         try:
-            curve = Setting(job[2], rate, int(steps), *job[:2]).curve()
+            curve = DPSGD(noise, rate, int(steps)).curve(relation, group_size=size)
         except InputError:
             return [math.nan] * len(kept)
         return [_number(each, curve) for each in kept]

@@ -99,13 +99,7 @@ class _Task(NamedTuple):
 
 @final
 class Workers:
-    """Processes that do tasks until they are stopped; without any, the thread that asks does.
-
-    >>> workers = Workers(1)
-    >>> workers.submit(Work(0, 10.0), abs, -1).result()
-    1
-    >>> workers.stop()
-    """
+    """Processes that do tasks until they are stopped; without any, the thread that asks does."""
 
     def __init__(self, processes: int) -> None:
         self.processes, self._numbers = processes, itertools.count()

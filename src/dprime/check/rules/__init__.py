@@ -1,12 +1,22 @@
-"""The rules, by what they are about: a function for each, with its code."""
+"""The rules, by what they are about: a function for each, which is named after its code."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dprime.check.library import HANDLERS
 from dprime.check.rules import accounting, data, layers, randomness, sampling, tuning, updates
-from dprime.check.script import Occurrence, Script
+from dprime.check.script import Found, Occurrence, Script
 
-__all__ = ["accounting", "data", "layers", "randomness", "sampling", "tuning", "updates"]
+__all__ = ["FINDS", "unconfirmed"]
+
+FINDS: dict[str, Callable[[Script], Found]] = dict(
+    sorted(
+        (name[1:].upper(), rule)
+        for module in (accounting, data, layers, randomness, sampling, tuning, updates)
+        for name, rule in vars(module).items()
+        if name.startswith("_dp")
+    )
+)
+"""How a script shows the mistakes that it can show."""
 
 JUDGED = (
     *("noise_multiplier", "sample_rate", "batch_sampler", "sampler", "step_hook", "history"),

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 from dprime.check.library import size_of
-from dprime.check.report import finds
 from dprime.check.rules.tuning import born_in
 from dprime.check.rules.updates import batch_clipped
 from dprime.check.script import NOTHING, Found, Occurrence, Place, Script, Value
@@ -18,8 +17,7 @@ OTHERS = (
 """Libraries for private training that this check does not read."""
 
 
-@finds("DP001")
-def _nothing_private(script: Script) -> Found:
+def _dp001(script: Script) -> Found:
     if _has_training(script) or _unused(script):
         return
     loaded = [f"{name}." for name in script.libraries]
@@ -34,8 +32,7 @@ def _nothing_private(script: Script) -> Found:
     yield Value(place=Place(script.source, 1)), f"No private training was found{why}."
 
 
-@finds("DP002")
-def _unused_engine(script: Script) -> Found:
+def _dp002(script: Script) -> Found:
     if not _has_training(script) and _unused(script):
         what = "A PrivacyEngine is made, but make_private is not called in this file."
         yield script.engines[0], what
@@ -78,23 +75,20 @@ def _loads(script: Script) -> dict[str, Occurrence]:
     return found
 
 
-@finds("DP401")
-def _resumed(script: Script) -> Found:
+def _dp401(script: Script) -> Found:
     event = _loads(script).get("optimizer")
     if event is not None:
         what = "The optimizer's state is loaded and the training goes on"
         yield event, f"{what}, but the accountant starts from nothing."
 
 
-@finds("DP402")
-def _weights(script: Script) -> Found:
+def _dp402(script: Script) -> Found:
     loads = _loads(script)
     if "model" in loads and "optimizer" not in loads:
         yield loads["model"], "Saved weights are loaded before the private training."
 
 
-@finds("DP403")
-def _new_engine(script: Script) -> Found:
+def _dp403(script: Script) -> Found:
     for place, event in enumerate(script.trainings):
         models = event.get("module").roots
         for engine in (each for each in event.subject.each if each.role == "engine"):
@@ -112,15 +106,13 @@ def _new_engine(script: Script) -> Found:
                 yield event, f"{model} gets a second PrivacyEngine."
 
 
-@finds("DP404")
-def _too_early(script: Script) -> Found:
+def _dp404(script: Script) -> Found:
     steps, asked = script.private_steps, script.calls("get_epsilon", "get_privacy_spent")
     if steps and asked and asked[-1].order < steps[0].order:
         yield asked[-1], "get_epsilon is only called before the first step."
 
 
-@finds("DP405")
-def _hook(script: Script) -> Found:
+def _dp405(script: Script) -> Found:
     for event in [*script.calls("attach_step_hook"), *script.sets("step_hook")]:
         given = event.get("value" if event.kind == "set" else "fn", 0)
         counts = any(each.role == "accountant" for each in given.behind())
@@ -128,8 +120,7 @@ def _hook(script: Script) -> Found:
             yield event, "The step hook of the private optimizer is replaced."
 
 
-@finds("DP406")
-def _history(script: Script) -> Found:
+def _dp406(script: Script) -> Found:
     put = [e for e in script.events if e.kind == "put"] + script.calls("clear", "pop", "remove")
     places = [(e, e.subject.of) for e in put if e.subject.name == ".history"]
     places += [(event, event.subject) for event in script.sets("history")]
@@ -151,15 +142,13 @@ def _noise_schedules(script: Script) -> list[Occurrence]:
     return script.calls("ExponentialNoise", "LambdaNoise", "StepNoise")
 
 
-@finds("DP407")
-def _noise_changed(script: Script) -> Found:
+def _dp407(script: Script) -> Found:
     for event, noise in _changed_noise(script):
         if noise is None or noise > 0:
             yield event, "The private optimizer's noise is changed by hand."
 
 
-@finds("DP408")
-def _no_noise(script: Script) -> Found:
+def _dp408(script: Script) -> Found:
     made = [*script.trainings, *script.calls("DPOptimizer")]
     found = [(e, e.get("noise_multiplier").number, "noise_multiplier is") for e in made]
     for event in _noise_schedules(script):
@@ -171,8 +160,7 @@ def _no_noise(script: Script) -> Found:
             yield event, f"{what} {noise:g}."
 
 
-@finds("DP411")
-def _longer(script: Script) -> Found:
+def _dp411(script: Script) -> Found:
     for event in script.trainings:
         planned = event.get("epochs").number
         for step in script.private_steps if planned is not None else ():
@@ -190,14 +178,12 @@ def _epochs(step: Occurrence, event: Occurrence) -> float | None:
     return math.prod(times) if known else None
 
 
-@finds("DP412")
-def _planned(script: Script) -> Found:
+def _dp412(script: Script) -> Found:
     for event in _noise_schedules(script) if script.calls("make_private_with_epsilon") else ():
         yield event, f"{event.short} changes the noise that was chosen for the target ε."
 
 
-@finds("DP413")
-def _gdp(script: Script) -> Found:
+def _dp413(script: Script) -> Found:
     made = [event.result for event in script.calls("create_accountant", "GaussianAccountant")]
     for each in [*script.engines, *made]:
         named = each.get("accountant").is_("gdp") or each.get("mechanism", 0).is_("gdp")
@@ -229,8 +215,7 @@ def _judged(script: Script, code: str) -> Found:
             yield event, found[1]
 
 
-@finds("DP501")
-def _delta(script: Script) -> Found:
+def _dp501(script: Script) -> Found:
     yield from _judged(script, "DP501")
     for event, given in _deltas(script):
         for each in given.each:
@@ -248,8 +233,7 @@ def _in_batches(loader: Value) -> bool:
     return loader.role == "loader" and not one
 
 
-@finds("DP502")
-def _large_delta(script: Script) -> Found:
+def _dp502(script: Script) -> Found:
     yield from _judged(script, "DP502")
 
 

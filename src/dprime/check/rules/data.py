@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from dprime.check.report import finds
 from dprime.check.rules.layers import private_inputs
 from dprime.check.script import Found, Script, Value
 
@@ -20,8 +19,7 @@ LIMITS = ("min", "max", "amin", "amax", "ptp")
 """Statistics where the records are scaled by them; else they say how many classes there are."""
 
 
-@finds("DP801")
-def _statistics(script: Script) -> Found:
+def _dp801(script: Script) -> Found:
     sets = _training_data(script)
     data = {each for held in sets for each in _made_of(held)}
     divisors = {v for each in data if each.name == "Div" for v in each.sources[-1].behind()}
@@ -66,8 +64,7 @@ def _training_data(script: Script) -> set[Value]:
     return set(found)
 
 
-@finds("DP802")
-def _repeated(script: Script) -> Found:
+def _dp802(script: Script) -> Found:
     for each in (each for held in _training_data(script) for each in held.behind()):
         listed = each.get("datasets", 0).items or [] if each.short == "ConcatDataset" else []
         if any(_overlap(a, b) for place, a in enumerate(listed) for b in listed[place + 1 :]):
@@ -89,8 +86,7 @@ def records(data: Value) -> object:
     return data
 
 
-@finds("DP803")
-def _multiplied(script: Script) -> Found:
+def _dp803(script: Script) -> Found:
     if any(event.own_engine or event.get("batch_first").is_(False) for event in script.trainings):
         return
     for each in private_inputs(script).behind():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dprime.check.report import finds
 from dprime.check.script import FIXES, NOTHING, Found, Script, Value
 
 MIXING = re.compile(r"(^|\.)(Lazy)?(BatchNorm[123]d|SyncBatchNorm)$")
@@ -43,11 +42,9 @@ def _mixes(layer: Value) -> bool:
     return layer.role == "model" and bool(MIXING.search(layer.name) or by_default)
 
 
-@finds("DP201")
-def _batch_norm(script: Script) -> Found:
+def _dp201(script: Script) -> Found:
     for event in script.trainings:
-        known = [m for m in event.get("module").each if m.role == "model" and not m.assumed]
-        layers = [_mixing_layers(model) for model in known]
+        layers = [_mixing_layers(model) for model in event.models]
         for layer in (each for found in layers for each in found if all(layers)):
             what = f"has {layer.short}"
             if layer.short[0].islower():
@@ -55,11 +52,9 @@ def _batch_norm(script: Script) -> Found:
             yield layer, f"The model that is made private in {event.place} {what}."
 
 
-@finds("DP202")
-def _perhaps_batch_norm(script: Script) -> Found:
+def _dp202(script: Script) -> Found:
     for event in script.trainings:
-        known = [m for m in event.get("module").each if m.role == "model" and not m.assumed]
-        for layer in () if known or script.calls(*FIXES) else script.events:
+        for layer in () if event.models or script.calls(*FIXES) else script.events:
             if layer.kind == "call" and MIXING.search(layer.name):
                 model = f"the model that is made private in {event.place}"
                 unknown = f"{model} could not be followed."
@@ -90,8 +85,7 @@ MOVED = re.compile(
 """After these the first dimension need not be the records."""
 
 
-@finds("DP203")
-def _across(script: Script) -> Found:
+def _dp203(script: Script) -> Found:
     if any(event.get("batch_first").is_(False) for event in script.trainings):
         return  # where the first dimension is time, nothing can be told
     given = script.given("module")
@@ -131,7 +125,6 @@ def _crossing(value: Value, *, linear: bool) -> Iterator[Value]:
 
 
 def _called(value: Value) -> str:
-    """The name of the function or method, or of the module that was called."""
     is_module = value.name == "call" and value.of is not None
     return value.of.short if is_module and value.of is not None else value.short
 

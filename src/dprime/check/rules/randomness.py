@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dprime.check.report import finds
 from dprime.check.script import UNKNOWN, Found, Loop, Occurrence, Script
 
 
@@ -23,15 +22,13 @@ def _seeds(script: Script) -> Iterator[tuple[Occurrence, Loop | None]]:
             yield event, next((loop for loop in event.loops if loop in around), None)
 
 
-@finds("DP701")
-def _repeated_seed(script: Script) -> Found:
+def _dp701(script: Script) -> Found:
     for event, loop in _seeds(script):
         if loop is not None:
             yield event, f"A constant seed is set in every round of the loop in {loop.place}."
 
 
-@finds("DP702")
-def _fixed_seed(script: Script) -> Found:
+def _dp702(script: Script) -> Found:
     secure = any(engine.get("secure_mode").is_(True) for engine in script.engines)
     for event, loop in _seeds(script):
         if loop is None and not (secure and event.subject.role == "import"):
@@ -39,8 +36,7 @@ def _fixed_seed(script: Script) -> Found:
             return
 
 
-@finds("DP703")
-def _not_secure(script: Script) -> Found:
+def _dp703(script: Script) -> Found:
     for engine in script.engines if script.trainings else ():
         if engine.get("secure_mode").constant in (None, False):
             yield engine, "secure_mode is off."

@@ -5,12 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dprime.check.report import finds
 from dprime.check.script import NOTHING, Found, Loop, Occurrence, Script, Value
 
 
-@finds("DP101")
-def _not_poisson(script: Script) -> Found:
+def _dp101(script: Script) -> Found:
     for event in script.trainings:
         other = event.own_engine or event.noiseless
         if event.get("poisson_sampling").is_(False) and not other:
@@ -18,8 +16,7 @@ def _not_poisson(script: Script) -> Found:
             yield event, f"poisson_sampling=False: {what}."
 
 
-@finds("DP102")
-def _other_loader(script: Script) -> Found:
+def _dp102(script: Script) -> Found:
     given = script.given("data_loader")
     shuffled = [e for e in script.trainings if e.get("poisson_sampling").is_(False)]
     unchanged = {each for event in shuffled for each in event.get("data_loader").each}
@@ -57,24 +54,21 @@ def _samplers(script: Script) -> Iterator[tuple[Occurrence, Value, set[str]]]:
                 yield event, loader, names
 
 
-@finds("DP103")
-def _weighted(script: Script) -> Found:
+def _dp103(script: Script) -> Found:
     for event, loader, names in _samplers(script):
         weighing = names & {"WeightedRandomSampler", "ImbalancedDatasetSampler"}
         if weighing and event.get("poisson_sampling").is_(False):
             yield loader, f"{weighing.pop()} draws some records more often than others."
 
 
-@finds("DP104")
-def _sampler(script: Script) -> Found:
+def _dp104(script: Script) -> Found:
     for event, loader, names in _samplers(script):
         poisson = any("UniformWithReplacement" in name for name in names)
         if not poisson and not event.get("poisson_sampling").is_(False):
             yield loader, "The loader has a sampler of its own, which make_private sets aside."
 
 
-@finds("DP105")
-def _by_hand(script: Script) -> Found:
+def _dp105(script: Script) -> Found:
     for event in script.calls("step"):
         loop = event.batches if event.subject.role == "accountant" else None
         if loop is not None and not any(each.private for each in loop.loaders):
@@ -82,8 +76,7 @@ def _by_hand(script: Script) -> Found:
             yield event, f"A step is counted by hand for {what}."
 
 
-@finds("DP106")
-def _gathered(script: Script) -> Found:
+def _dp106(script: Script) -> Found:
     for event in script.private_steps:
         loop = event.batches
         if loop is not None and any(each.private for each in loop.loaders):
@@ -96,8 +89,7 @@ def _gathered(script: Script) -> Found:
             yield event, "signal_skip_step adds up several batches of the loader before the noise."
 
 
-@finds("DP107")
-def _used_again(script: Script) -> Found:
+def _dp107(script: Script) -> Found:
     for step in script.private_steps:
         depth = drawn_at(step, script)
         inside = [loop for loop in step.loops[depth:] if loop.repeats]
@@ -140,7 +132,6 @@ def _kept(loop: Loop, around: tuple[Loop, ...]) -> Found:
 
 
 def _second(step: Occurrence, depth: int, script: Script) -> Found:
-    """A second step in the same round of the loop."""
     drawn = [event.order for event in _nexts(step, script) if len(event.loops) == depth]
     known = step.loops[depth - 1].tests if depth else 0
     for earlier in script.private_steps:
@@ -155,15 +146,13 @@ def _second(step: Occurrence, depth: int, script: Script) -> Found:
             return
 
 
-@finds("DP108")
-def _random_record(script: Script) -> Found:
+def _dp108(script: Script) -> Found:
     for event in script.trainings:
         if event.get("rand_on_empty").is_(True):
             yield event, "rand_on_empty=True puts a random record into a batch that is empty."
 
 
-@finds("DP109")
-def _changed_rate(script: Script) -> Found:
+def _dp109(script: Script) -> Found:
     for event in script.sets("sample_rate", "sampler", "batch_sampler"):
         if any(each.role == "loader" and each.private for each in owners(event.subject)):
             yield event, f"{event.name} of the private loader is set anew."

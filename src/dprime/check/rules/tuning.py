@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 
-from dprime.check.report import finds
 from dprime.check.rules.data import records
 from dprime.check.script import Found, Loop, Occurrence, Script, Value
 
@@ -17,8 +16,7 @@ KEEPING = {"save", "deepcopy", "save_checkpoint", "state_dict", "save_pretrained
 """Calls that keep a model."""
 
 
-@finds("DP601")
-def _several(script: Script) -> Found:
+def _dp601(script: Script) -> Found:
     for event in script.trainings:
         loop = next((loop for loop in event.loops if _retrains(event, loop)), None)
         if loop is not None and loop.kind == "tuner":
@@ -70,8 +68,7 @@ def _second(event: Occurrence, earlier: Occurrence) -> bool:
     return bool(data[0] & data[1]) and not engines and not models[0] & models[1]
 
 
-@finds("DP602")
-def _chosen(script: Script) -> Found:
+def _dp602(script: Script) -> Found:
     said = "A number that was computed from training records decides when to stop or which model"
     for event in script.events if script.trainings else ():
         if event.kind == "decide" and _keeps_or_stops(event.node) and event.subject.from_batch:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dprime.check.library import SIZES
-from dprime.check.report import finds
 from dprime.check.script import Found, Occurrence, Script, Value
 
 LARGE_NORM = 1e3  # clipping norms from here on clip nothing
+
+
+def huge_norm(norm: float | None) -> str:
+    """The sentence for a clipping norm that clips nothing, if it is one."""
+    huge = norm is not None and norm >= LARGE_NORM
+    return f"max_grad_norm is {norm:g}: hardly any gradient is that long." if huge else ""
 
 
 def _trained(optimizer: Value) -> set[Value]:
@@ -17,19 +22,16 @@ def _trained(optimizer: Value) -> set[Value]:
 
 
 def _given_parts(script: Script, before: Occurrence) -> set[Value]:
-    """The models that were made private, with all that they are made of."""
     return {part for model in script.given("module", before) for part in model.parts()}
 
 
-@finds("DP301")
-def _other_model(script: Script) -> Found:
+def _dp301(script: Script) -> Found:
     for event in script.trainings:
-        wanted = event.get("module")
-        made = {part for model in wanted.each for part in model.parts()}
+        wanted = event.get("module").each
+        made = {part for model in wanted for part in model.parts()}
         for optimizer in event.get("optimizer").each:
             models = _trained(optimizer)
-            known = all(each.role == "model" and not each.assumed for each in wanted.each)
-            if known and models and not models & made:
+            if len(event.models) == len(wanted) and models and not models & made:
                 what = f"of another model than the one that is made private in {event.place}"
                 yield optimizer, f"The optimizer holds the parameters {what}."
 
@@ -50,8 +52,7 @@ def _known_data(loaders: list[Value]) -> set[str]:
     return set().union(*sets) if all(sets) else set()
 
 
-@finds("DP302")
-def _second_optimizer(script: Script) -> Found:
+def _dp302(script: Script) -> Found:
     for event in _plain_steps(script):
         made, found = _given_parts(script, event), event.subject.each
         known = script.given("optimizer", event).issuperset(found) or _inner(found)
@@ -60,15 +61,13 @@ def _second_optimizer(script: Script) -> Found:
             yield event, f"A second, plain optimizer {what}."
 
 
-@finds("DP303")
-def _old_optimizer(script: Script) -> Found:
+def _dp303(script: Script) -> Found:
     for event in _plain_steps(script):
         if script.given("optimizer", event).issuperset(event.subject.each):
             yield event, "step() is called on the optimizer that was given to make_private."
 
 
-@finds("DP410")
-def _inner_optimizer(script: Script) -> Found:
+def _dp410(script: Script) -> Found:
     for event in script.steps:
         if _inner(event.subject.each):
             yield event, "original_optimizer.step() goes around Opacus."
@@ -106,7 +105,6 @@ def _is_gradient(value: Value) -> bool:
     return any(e.name == ".grad" for o in value.each for e in (o, *(o.of.each if o.of else ())))
 
 
-@finds("DP304")
 def batch_clipped(script: Script) -> Found:
     """The gradient of a batch is clipped, and gets something random."""
     random = ("randn", "randn_like", "normal", "normal_", "standard_normal", "sample")
@@ -120,6 +118,9 @@ def batch_clipped(script: Script) -> Found:
             yield event, f"The gradient of a whole batch is clipped, {what}."
 
 
+_dp304 = batch_clipped
+
+
 CLIPPED_AGAIN = {
     False: "clip_grad_norm_ is called on gradients that Opacus replaces in step().",
     True: "clip_grad_norm_ shortens the sum of the clipped gradients, but not the noise.",
@@ -128,15 +129,13 @@ CLIPPED_AGAIN = {
 """By whether the training has ghost clipping; None where that is not known."""
 
 
-@finds("DP305")
-def _clipped_again(script: Script) -> Found:
+def _dp305(script: Script) -> Found:
     for event, in_training, other_norm in _clips(script):
         if in_training and not (script.ghost and other_norm):
             yield event, CLIPPED_AGAIN[script.ghost]
 
 
-@finds("DP306")
-def _by_hand(script: Script) -> Found:
+def _dp306(script: Script) -> Found:
     for event, target, value in _changes(script):
         models = {each.root for each in target.behind() if each.role == "model"}
         bare = any(each.name == ".grad" for each in value.behind()) and not _is_gradient(target)
@@ -146,16 +145,13 @@ def _by_hand(script: Script) -> Found:
             yield event, "Parameters of the private model are changed by their bare gradients."
 
 
-@finds("DP307")
-def _huge_norm(script: Script) -> Found:
+def _dp307(script: Script) -> Found:
     for event in script.trainings:
-        norm = event.get("max_grad_norm").number
-        if norm is not None and norm >= LARGE_NORM:
-            yield event, f"max_grad_norm is {norm:g}: hardly any gradient is that long."
+        if sentence := huge_norm(event.get("max_grad_norm").number):
+            yield event, sentence
 
 
-@finds("DP308")
-def _adaptive(script: Script) -> Found:
+def _dp308(script: Script) -> Found:
     for event in script.trainings:
         if event.get("clipping").is_("adaptive"):
             yield event, 'clipping is "adaptive".'
@@ -171,8 +167,7 @@ def _norms(script: Script) -> tuple[list[Occurrence], bool]:
     return sets, layered or bool(script.ghost)
 
 
-@finds("DP309")
-def _norm_apart(script: Script) -> Found:
+def _dp309(script: Script) -> Found:
     sets, apart = _norms(script)
     schedules = script.calls("ExponentialGradClip", "LambdaGradClip", "StepGradClip")
     for event in [*schedules, *sets] if apart else ():
@@ -182,8 +177,7 @@ def _norm_apart(script: Script) -> Found:
             yield event, "max_grad_norm is set, but changes the noise alone."
 
 
-@finds("DP310")
-def _norm_computed(script: Script) -> Found:
+def _dp310(script: Script) -> Found:
     sets, apart = _norms(script)
     for event in sets if not apart else ():
         used = event.get("value").behind(lambda each: each.name == ".max_grad_norm")
@@ -191,8 +185,7 @@ def _norm_computed(script: Script) -> Found:
             yield event, "max_grad_norm is set to a number that is computed."
 
 
-@finds("DP311")
-def _past_criterion(script: Script) -> Found:
+def _dp311(script: Script) -> Found:
     for event, loss, trainings in past_criterion(script):
         elsewhere = any(
             each.name == "parameter" or (each.role == "import" and "torch" not in each.name)
@@ -212,8 +205,7 @@ def past_criterion(script: Script) -> Iterator[tuple[Occurrence, Value, list[Occ
             yield event, loss, trainings
 
 
-@finds("DP312")
-def _changed_after(script: Script) -> Found:
+def _dp312(script: Script) -> Found:
     for event, in_training, other_norm in _clips(script) if script.ghost else ():
         if in_training and other_norm:
             norm = "another norm than 2 after ghost clipping"

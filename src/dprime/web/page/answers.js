@@ -1,6 +1,6 @@
 // The certified numbers: a sentence at the top, a table, and the command that repeats them.
 
-import { get, labelled as labelledAs, make, write } from "./dom.js";
+import { cell, get, labelled as labelledAs, make, row, table, write } from "./dom.js";
 import { settingNames, targetOf } from "./state.js";
 
 const HARDLY = 0.9; // an advantage above this is close to certainty
@@ -113,23 +113,16 @@ function emptyTable(names, metrics) {
   const heads = pair
     ? ["What", "A, at most", "B, at most", "Difference"]
     : ["What", "At most", "In plain words"];
-  const head = (text) => make("th", { role: "columnheader", scope: "col" }, text);
-  const cell = (part, label) => make("td", { role: "cell", "data-part": part, "data-label": label });
   const rows = metrics.map((metric) =>
-    make(
-      "tr",
-      { role: "row", "data-metric": metric },
-      make("th", { role: "rowheader", scope: "row" }),
+    row(
+      { "data-metric": metric },
+      "",
       ...names.map((name) => cell(name, pair ? name.toUpperCase() : null)),
       cell(pair ? "difference" : "sentence", pair ? "Difference" : null),
     ),
   );
-  return make(
-    "table",
-    { role: "table", class: pair ? "numbers two" : "numbers", "aria-labelledby": "numbers-title" },
-    make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads.map(head))),
-    make("tbody", { role: "rowgroup" }, ...rows),
-  );
+  const kind = { class: pair ? "numbers two" : "numbers", "aria-labelledby": "numbers-title" };
+  return table(kind, heads, make("tbody", { role: "rowgroup" }, ...rows));
 }
 
 function fillRow(row, names, found, comparable) {

@@ -11,6 +11,27 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** A table with these heads; its roles hold where a phone shows its rows as blocks. */
+export const table = (attributes, heads, body) =>
+  make(
+    "table",
+    { role: "table", ...attributes },
+    make(
+      "thead",
+      { role: "rowgroup" },
+      make("tr", { role: "row" }, ...heads.map((text) => make("th", { role: "columnheader", scope: "col" }, text))),
+    ),
+    body,
+  );
+
+/** A row with its own head. */
+export const row = (attributes, head, ...cells) =>
+  make("tr", { role: "row", ...attributes }, make("th", { role: "rowheader", scope: "row" }, head), ...cells);
+
+/** A cell by the name of its part, with what a phone writes before it. */
+export const cell = (part, label, ...children) =>
+  make("td", { role: "cell", "data-part": part, "data-label": label }, ...children);
+
 /** The element of that id. */
 export const get = (id) => document.getElementById(id);
 

@@ -89,6 +89,12 @@ async function move(names, event = undefined) {
   refine();
 }
 
+/** The reader changed what both settings share. */
+function change(parts, event) {
+  Object.assign(state, parts);
+  move(["a", "b"], event);
+}
+
 /** The slider that a hand is moving, if it is one. */
 const handOf = (event) => (event?.target.type === "range" ? event.target.id : null);
 
@@ -370,8 +376,7 @@ async function openFile(file, event) {
 function startFrom({ delta = state.ask.delta, ...setting }, source, event) {
   const from = "epsilon" in setting ? "guarantee" : "training";
   Object.assign(state.a, { adjacency: "", group_size: "1", ...NO_SIZES }, setting, { from });
-  Object.assign(state, { mode: "risk", ask: { ...state.ask, delta } });
-  move(["a", "b"], event);
+  change({ mode: "risk", ask: { ...state.ask, delta } }, event);
   showSource(source);
 }
 
@@ -386,10 +391,9 @@ function showSource(found) {
 
 function buildQuestions() {
   for (const parameter of questionNames(options)) {
-    const slider = new Slider(`ask-${parameter}`, options.parameters[parameter], (text, event) => {
-      state.ask[parameter] = text;
-      move(["a", "b"], event);
-    });
+    const slider = new Slider(`ask-${parameter}`, options.parameters[parameter], (text, event) =>
+      change({ ask: { ...state.ask, [parameter]: text } }, event),
+    );
     slider.place(options.parameters[parameter]);
     sliders.ask[parameter] = slider;
     get("questions").append(slider.element);
@@ -399,24 +403,13 @@ function buildQuestions() {
 function buildGoal() {
   get("target").append(...options.targets.map((one) => make("option", { value: one.name }, one.title)));
   get("target").addEventListener("change", (event) => {
-    state.target = event.target.value;
-    state.value = String(targetOf(options, state).default);
-    move(["a", "b"], event);
+    const target = event.target.value;
+    change({ target, value: String(targetOf(options, { target }).default) }, event);
   });
-  valueSlider = new Slider("value-of-target", { title: "Your limit" }, (text, event) => {
-    state.value = text;
-    move(["a", "b"], event);
-  });
+  valueSlider = new Slider("value-of-target", { title: "Your limit" }, (value, event) => change({ value }, event));
   get("value").append(valueSlider.element);
-  radios(
-    get("free"),
-    "free",
-    options.free.map((one) => [one, options.parameters[one].title]),
-    (value, event) => {
-      state.free = value;
-      move(["a", "b"], event);
-    },
-  );
+  const titles = options.free.map((one) => [one, options.parameters[one].title]);
+  radios(get("free"), "free", titles, (free, event) => change({ free }, event));
 }
 
 function buildCharts() {
@@ -437,34 +430,21 @@ function buildCharts() {
 function toolOf(slot) {
   if (slot === "trade-off-corner") {
     const scale = make("input", { type: "checkbox", id: "scale" });
-    scale.addEventListener("change", (event) => {
-      state.scale = scale.checked ? "log" : "linear";
-      move(["a", "b"], event);
-    });
+    scale.addEventListener("change", (event) => change({ scale: scale.checked ? "log" : "linear" }, event));
     return make("label", { class: "tool" }, scale, " Logarithmic: very few false alarms");
   }
   if (slot !== "risk") return null;
-  const over = make(
-    "select",
-    { id: "over" },
-    ...options.free.map((one) => make("option", { value: one }, OVER[one] ?? one)),
-  );
-  over.addEventListener("change", (event) => {
-    state.over = over.value;
-    move(["a", "b"], event);
-  });
+  const choices = options.free.map((one) => make("option", { value: one }, OVER[one] ?? one));
+  const over = make("select", { id: "over" }, ...choices);
+  over.addEventListener("change", (event) => change({ over: over.value }, event));
   return make("div", { class: "tool" }, make("label", { for: "over" }, "The risk over the "), over);
 }
 
 function wire() {
-  radios(get("mode"), "mode", [], (value, event) => {
-    state.mode = value;
-    move(["a", "b"], event);
-  });
+  radios(get("mode"), "mode", [], (mode, event) => change({ mode }, event));
   get("compare").addEventListener("click", (event) => {
-    state.compare = !state.compare;
-    if (state.compare && !latest.b) state.b = { ...state.a };
-    move(["a", "b"], event);
+    const b = latest.b ? state.b : { ...state.a }; // B begins as A
+    change({ compare: !state.compare, b }, event);
   });
   get("share").addEventListener("click", share);
   get("save-numbers").addEventListener("click", () => save("numbers.csv", numberRows(state, latest, options.version)));

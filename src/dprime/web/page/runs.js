@@ -1,7 +1,7 @@
 // The runs of the folder, with their progress, looked at again while someone is watching.
 
 import { fetched } from "./ask.js";
-import { announce, get, make, write } from "./dom.js";
+import { announce, cell, get, make, row, table, write } from "./dom.js";
 
 const EVERY = 2000; // ms
 const HEADS = ["Run", "Adversary", "Progress", "State", "Finding", "Look"];
@@ -45,7 +45,7 @@ function showRuns(runs) {
   let body = holder.querySelector("tbody");
   if (!body) {
     body = make("tbody", { role: "rowgroup" });
-    holder.replaceChildren(emptyTable(body));
+    holder.replaceChildren(table({ class: "runs", "aria-label": "Runs" }, HEADS, body));
   }
   const rows = new Map([...body.children].map((row) => [row.dataset.run, row]));
   const wanted = runs.map((run) => fill(rows.get(run.name) ?? emptyRow(run), run));
@@ -55,23 +55,10 @@ function showRuns(runs) {
   });
 }
 
-function emptyTable(body) {
-  const head = (text) => make("th", { role: "columnheader", scope: "col" }, text);
-  return make(
-    "table",
-    { role: "table", class: "runs", "aria-label": "Runs" },
-    make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...HEADS.map(head))),
-    body,
-  );
-}
-
 function emptyRow(run) {
-  const cell = (part, label, ...children) =>
-    make("td", { role: "cell", "data-part": part, "data-label": label }, ...children);
-  return make(
-    "tr",
-    { role: "row", "data-run": run.name },
-    make("th", { role: "rowheader", scope: "row" }, run.name),
+  return row(
+    { "data-run": run.name },
+    run.name,
     cell("adversary", "Adversary"),
     cell(
       "progress",
