@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from benchmarks.pages import results
 from dprime.estimates import attribute_inference, attribute_inference_central_limit
 from dprime.mechanisms import DPSGD
 from papers.drawing import Line, lines_chart
 from papers.entry import Measured, Scale, Table
-from papers.page import HERE
 from papers.reproduce import Claim, normal, stated
 
 RATE, STEPS, APART = 0.02, 400, 0.5
@@ -21,19 +21,22 @@ NORMS = {"of norm C": 1.0, "opposite, of norm C/4": APART / 2}
 LOSS_STEP, LOSSES = 1e-4, 2**19
 """The grid of losses on which a step is composed."""
 
-ATTACKS = HERE.parent / "benchmarks" / "attributes.json"
-
-Row = dict[str, Any]
-
 
 def section5_2(scale: Scale) -> Measured:
     """The best attacker on noisy gradients, and those on trainings."""
     points = scale.pick(401, 1401, 1401)
-    best = [best_attacker(noise, name, points) for noise in NOISES for name in NORMS]
-    attacks = json.loads(ATTACKS.read_text())["attack"]
+    settings_of = [(noise, name) for noise in NOISES for name in NORMS]
+    made = {key: composed(key[0], NORMS[key[1]], points) for key in settings_of}
+    best = dict(made)
+    for noise, name in settings_of:
+        if NORMS[name] == APART / 2:
+            # Of opposite gradients the advantage is that of one record replaced, with half their
+            # distance as clipping norm, which is certified.
+            best[noise, name] = DPSGD(2 * noise / APART, RATE, STEPS).curve("replace").advantage()
+    first = NOISES[0], next(iter(NORMS))
     figure = lines_chart(
-        f"With gradients of norm C the attacker reaches {best[0]['found']:.3f} at σ = "
-        f"{best[0]['noise']:g}, where R alone says {best[0]['closed form']:.3f}.",
+        f"With gradients of norm C the attacker reaches {best[first]:.3f} at σ = "
+        f"{first[0]:g}, where R alone says {closed(first[0]):.3f}.",
         "noise σ", "advantage",
         [
             Line("the paper's corollary 10 without its error term",
@@ -41,8 +44,7 @@ def section5_2(scale: Scale) -> Measured:
             *(Line(f"central limit, gradients {name}",
                    [(noise, central(noise, norm)) for noise in NOISES], ink=ink)
               for ink, (name, norm) in enumerate(NORMS.items())),
-            *(Line(f"attacker, gradients {name}",
-                   [(row["noise"], row["found"]) for row in best if row["gradients"] == name],
+            *(Line(f"attacker, gradients {name}", [(noise, best[noise, name]) for noise in NOISES],
                    "points", ink)
               for ink, name in enumerate(NORMS)),
         ],
@@ -50,48 +52,31 @@ def section5_2(scale: Scale) -> Measured:
     checked = Table(
         "The composition beside the certified advantage, opposite gradients",
         ("noise σ", "composed", "certified"),
-        tuple((f"{row['noise']:g}", f"{row['composed']:.5f}", f"{row['found']:.5f}")
-              for row in best if NORMS[row["gradients"]] == APART / 2),
+        tuple((f"{key[0]:g}", f"{made[key]:.5f}", f"{found:.5f}")
+              for key, found in best.items() if NORMS[key[1]] == APART / 2),
     )  # fmt: skip
     settings = {
         "rate": RATE, "steps": STEPS, "distance": APART, "points": points, "losses": LOSSES,
         "step of losses": LOSS_STEP,
     }  # fmt: skip
-    return Measured(
-        [*map(of_best, best), *map(of_attack, attacks)], settings,
-        {"best attacker": best, "attacks": attacks}, {"": figure}, tables=[checked],
-    )  # fmt: skip
+    claims = [of_best(*key, found) for key, found in best.items()]
+    claims += map(of_attack, results("attributes")["attack"])
+    return Measured(claims, settings, {"": figure}, tables=[checked])
 
 
-def best_attacker(noise: float, name: str, points: int) -> Row:
-    """On the gradients of a record that is in each batch with probability p.
-
-    Of opposite gradients the advantage is that of one record replaced, with half their distance as
-    clipping norm, which is certified; else it is composed numerically, without chance.
-    """
-    norm = NORMS[name]
-    found = made = composed(noise, norm, points)
-    if norm == APART / 2:
-        found = DPSGD(2 * noise / APART, RATE, STEPS).curve("replace").advantage()
-    return {
-        "noise": noise, "gradients": name, "closed form": closed(noise),
-        "error term": math.sqrt(RATE * (1 - RATE) * STEPS) / noise,
-        "central limit": central(noise, norm), "composed": made, "found": found,
-    }  # fmt: skip
-
-
-def of_best(row: Row) -> Claim:
+def of_best(noise: float, name: str, found: float) -> Claim:
+    """The best attacker on the gradients of a record that is in each batch with probability p."""
+    said, term = closed(noise), math.sqrt(RATE * (1 - RATE) * STEPS) / noise
     return stated(
-        f"advantage of the best attacker, σ = {row['noise']:g}, gradients {row['gradients']}",
-        f"corollary 10 without its error term: at most {row['closed form']:.4f}", row["found"],
-        most=row["closed form"],
-        why=f"It is {row['found'] / row['closed form']:.4g} times what the distance alone says. "
-        f"The central-limit form, which has the norms too, says {row['central limit']:.4f}; the "
-        f"error term is {row['error term']:.2g}.",
+        f"advantage of the best attacker, σ = {noise:g}, gradients {name}",
+        f"corollary 10 without its error term: at most {said:.4f}", found, most=said,
+        why=f"It is {found / said:.4g} times what the distance alone says. "
+        f"The central-limit form, which has the norms too, says {central(noise, NORMS[name]):.4f}; "
+        f"the error term is {term:.2g}.",
     )  # fmt: skip
 
 
-def of_attack(row: Row) -> Claim:
+def of_attack(row: Mapping[str, Any]) -> Claim:
     estimates = row["estimated"]
     return stated(
         f"advantage reached on trainings, σ = {row['noise_multiplier']:g}, p = "

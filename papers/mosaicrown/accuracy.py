@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,94 +12,60 @@ from dprime.show.chart import Chart
 from dprime.train import (
     SGD,
     Adam,
-    Compute,
     FinalAccuracy,
-    LocalSensitivity,
+    Observer,
+    Step,
     TrainingConfig,
     TrainingData,
     train,
 )
 from dprime.train.evaluate import accuracy
 from dprime.train.optimizers import Optimizer
-from papers.adversary import CLIP_NORM, LEARNING_RATE, STEPS, AtFirst
-from papers.drawing import line, lines_chart
-from papers.entry import Measured, Scale
-from papers.mosaicrown.experiment import (
-    CASES,
+from papers.adversary import (
+    CLIP_NORM,
     GLOBAL_BOUNDED,
     GLOBAL_UNBOUNDED,
+    LEARNING_RATE,
     LOCAL_BOUNDED,
     LOCAL_UNBOUNDED,
-    Case,
-    Data,
-    network,
-    settings,
+    NOISES,
+    STEPS,
+    AtFirst,
+    Noise,
 )
+from papers.drawing import line, lines_chart
+from papers.entry import Measured, Scale
+from papers.mosaicrown.experiment import DELTA, Data, named, network, settings
 from papers.reproduce import Claim, Estimate, Floats, mean, stated
 
 OPTIMIZERS: dict[str, Optimizer] = {"plain steps": SGD(), "Adam": Adam()}
 LOOKED_AT = 100
 """Records of D that may be the one in question: the search compares each with all outside."""
 
-Accuracies = dict[Case, Floats]
+Accuracies = dict[Noise, Floats]
 """On test records [trial]."""
-
-
-@dataclass(frozen=True, eq=False)
-class Beside:
-    """Accuracies of trainings from the same weights [trial].
-
-    Attributes:
-        before: of the weights themselves.
-        clipped: with clipping and without noise.
-        free: without either.
-    """
-
-    before: Floats
-    clipped: Floats
-    free: Floats
-
-    @property
-    def told(self) -> str:
-        """In a sentence."""
-        return (
-            f"Before training the accuracy is {self.before.mean():.4f} on average, after as many "
-            f"steps with clipping and without noise {self.clipped.mean():.4f}, and without either "
-            f"{self.free.mean():.4f}."
-        )
 
 
 def figure5_2(scale: Scale) -> Measured:
     """Accuracies in every case, with both kinds of steps."""
     count = int(scale.pick(40, 1000, 10_000))
-    pairs = neighbours(scale, count)
-    found: dict[str, Accuracies] = {name: {} for name in OPTIMIZERS}
-    sensitivities: dict[str, float] = {}
+    pairs, claims, figures = neighbours(scale, count), [], {}
     for name, optimizer in OPTIMIZERS.items():
-        for case in CASES:
-            values, local = accuracies(scale, case, pairs[case.adjacency], optimizer)
-            found[name][case] = values
-            sensitivities[f"{name}, {case.name}"] = local
-    others = {name: beside(scale, pairs["replace"], each) for name, each in OPTIMIZERS.items()}
-
-    def beside_all(kind: str) -> dict[str, Any]:
-        return {name: getattr(each, kind).round(4).tolist() for name, each in others.items()}
-
-    numbers = {
-        "accuracy": {
-            name: {case.name: values.round(4).tolist() for case, values in each.items()}
-            for name, each in found.items()
-        },
-        "accuracy before training": beside_all("before"),
-        "accuracy with clipping and without noise": beside_all("clipped"),
-        "accuracy without clipping and noise": beside_all("free"),
-        "local sensitivity": sensitivities,
-    }
-    return Measured(
-        [c for name in found for c in sentences(name, count, found[name], others[name])],
-        settings(scale, records=count, trials=trials(scale)), numbers,
-        {name.split()[0].lower(): drawn(name, each, count) for name, each in found.items()},
-    )  # fmt: skip
+        found = {
+            noise: trained(
+                scale, pairs[noise.word], noise.recipe(DELTA, optimizer=optimizer), world="in"
+            )
+            for noise in NOISES
+        }
+        before, clipped, free = beside(scale, pairs["bounded"], optimizer)
+        told = (
+            f"Before training the accuracy is {before.mean():.4f} on average, after as many "
+            f"steps with clipping and without noise {clipped.mean():.4f}, and without either "
+            f"{free.mean():.4f}."
+        )
+        claims += sentences(f"{name}, {count:,} records: accuracy", found, before, told)
+        figures[name.split()[0].lower()] = drawn(name, found, count)
+    return Measured(claims, settings(scale, records=count, trials=trials(scale)), figures)
 
 
 def trials(scale: Scale) -> int:
@@ -111,8 +77,8 @@ def neighbours(scale: Scale, count: int) -> dict[str, TrainingData]:
     """The most telling pairs of D, sought among some of its records."""
     data = Data.drawn(scale, count, scale.seed)
     return {
-        adjacency: data.neighbours(adjacency, scale.device, among=LOOKED_AT)[0]
-        for adjacency in ("replace", "add-remove")
+        noise.word: data.neighbours(noise, scale.device, among=LOOKED_AT)[0]
+        for noise in (LOCAL_BOUNDED, LOCAL_UNBOUNDED)
     }
 
 
@@ -122,78 +88,70 @@ def held_out(scale: Scale) -> Dataset:
     return test if scale.full else test.take(range(min(2000, len(test))))
 
 
-def accuracies(
-    scale: Scale, case: Case, worlds: TrainingData, optimizer: Optimizer
-) -> tuple[Floats, float]:
-    """Of models trained on D, on the test set, and the mean local sensitivity."""
-    seen, local = FinalAccuracy(held_out(scale)), LocalSensitivity()
+def trained(
+    scale: Scale, data: TrainingData | Dataset, recipe: TrainingConfig, *observers: Observer,
+    **options: Any,
+) -> Floats:  # fmt: skip
+    """Accuracies of models that are trained on D, on the test set [trial]."""
+    seen = FinalAccuracy(held_out(scale))
+    records = data if isinstance(data, Dataset) else data.common
     train(
-        network(scale, worlds.common), worlds, case.training(optimizer), trials=trials(scale),
-        seed=scale.seed, world="in", observers=[seen, local], keep_weights=False, progress=False,
-        compute=Compute(scale.device, scale.memory),
+        network(scale, records), data, recipe, trials=trials(scale), seed=scale.seed,
+        observers=[seen, *observers], keep_weights=False, progress=False, compute=scale.compute,
+        **options,
     )  # fmt: skip
-    return seen.values, float(local.norms.mean())
+    return seen.values
 
 
-def beside(scale: Scale, worlds: TrainingData, optimizer: Optimizer) -> Beside:
-    """What the same weights reach before training, with clipping alone, and without privacy."""
-    _, clipped = without_noise(scale, worlds, optimizer, CLIP_NORM)
-    before, free = without_noise(scale, worlds, optimizer, None)
-    return Beside(before, clipped, free)
-
-
-def without_noise(
-    scale: Scale, worlds: TrainingData, optimizer: Optimizer, clip_norm: float | None
-) -> tuple[Floats, Floats]:
-    """Accuracies before and after as many steps."""
+def beside(
+    scale: Scale, worlds: TrainingData, optimizer: Optimizer
+) -> tuple[Floats, Floats, Floats]:
+    """Accuracies from the same weights: before training, with clipping alone, and without both."""
     test = held_out(scale)
-    first = AtFirst(lambda run, step: accuracy(run.network, step.weights, test, run.training.loss))
-    last = FinalAccuracy(test)
-    recipe = TrainingConfig(
-        steps=STEPS, learning_rate=LEARNING_RATE, clip_norm=clip_norm, optimizer=optimizer
+
+    def begun(step: Step) -> Floats:
+        return accuracy(step.run.network, step.weights, test, step.run.training.loss)
+
+    plain = TrainingConfig(steps=STEPS, learning_rate=LEARNING_RATE, optimizer=optimizer)
+    first, data = AtFirst(begun), worlds.dataset("in")
+    clipped, free = (
+        trained(scale, data, replace(plain, clip_norm=norm), first) for norm in (CLIP_NORM, None)
     )
-    train(
-        network(scale, worlds.common), worlds.dataset("in"), recipe, trials=trials(scale),
-        seed=scale.seed, observers=[first, last], compute=Compute(scale.device, scale.memory),
-        keep_weights=False, progress=False,
-    )  # fmt: skip
-    return first.values, last.values
+    return first.values, clipped, free
 
 
-def sentences(steps: str, count: int, found: Accuracies, others: Beside) -> list[Claim]:
+def sentences(what: str, found: Accuracies, before: Floats, told: str) -> list[Claim]:
     """What the text says of the figure, for one kind of steps."""
-    what = f"{steps}, {count:,} records: accuracy"
-    lowest, told = found[GLOBAL_BOUNDED], others.told
 
-    def apart(one: Floats, other: Floats) -> Estimate:
-        return mean(one - other)
+    def less(noise: Noise, other: Noise) -> Estimate:
+        return mean(found[noise] - found[other])
 
-    best = max(found, key=lambda case: found[case].mean())
-    order = "; ".join(f"{case.name} {values.mean():.4f}" for case, values in found.items())
+    best = max(found, key=lambda noise: found[noise].mean())
+    order = "; ".join(f"{named(noise)} {values.mean():.4f}" for noise, values in found.items())
     return [
         stated(f"{what} with global, bounded noise less that before training",
-               "some utility: above 0", apart(lowest, others.before), least=0.0, why=told),
+               "some utility: above 0", mean(found[GLOBAL_BOUNDED] - before), least=0.0, why=told),
         stated(f"{what}, global bounded less global unbounded", "lower: below 0",
-               apart(lowest, found[GLOBAL_UNBOUNDED]), most=0.0, reason=told),
+               less(GLOBAL_BOUNDED, GLOBAL_UNBOUNDED), most=0.0, reason=told),
         stated(f"{what}, global bounded less local bounded", "lower: below 0",
-               apart(lowest, found[LOCAL_BOUNDED]), most=0.0, reason=told),
+               less(GLOBAL_BOUNDED, LOCAL_BOUNDED), most=0.0, reason=told),
         stated(f"{what}, local unbounded less local bounded",
                "highest, with global unbounded: above 0",
-               apart(found[LOCAL_UNBOUNDED], found[LOCAL_BOUNDED]), least=0.0,
-               why=f"The highest is {best.name}. On average: {order}. {told}"),
+               less(LOCAL_UNBOUNDED, LOCAL_BOUNDED), least=0.0,
+               why=f"The highest is {named(best)}. On average: {order}. {told}"),
     ]  # fmt: skip
 
 
 def drawn(steps: str, found: Accuracies, count: int) -> Chart:
     """Every training's accuracy as cumulative shares."""
     lines = [
-        line(case.name, np.sort(values), (np.arange(len(values)) + 1) / len(values))
-        for case, values in found.items()
+        line(named(noise), np.sort(values), (np.arange(len(values)) + 1) / len(values))
+        for noise, values in found.items()
     ]
-    means = {case: float(values.mean()) for case, values in found.items()}
+    means = {named(noise): float(values.mean()) for noise, values in found.items()}
     worst, best = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
     said = (
         f"{steps[0].upper()}{steps[1:]}, {count:,} records: the accuracy goes from "
-        f"{means[worst]:.3f} ({worst.name}) to {means[best]:.3f} ({best.name}) on average"
+        f"{means[worst]:.3f} ({worst}) to {means[best]:.3f} ({best}) on average"
     )
     return lines_chart(said, "accuracy on test records", "share up to there", lines)

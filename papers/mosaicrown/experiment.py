@@ -9,75 +9,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import torch
+from torch import nn
 
-from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
 from dprime.data import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
-from dprime.train import SGD, TrainingConfig, TrainingData
+from dprime.train import TrainingData
 from dprime.train.models import model_named
-from dprime.train.optimizers import Optimizer
 from papers.adversary import (
     BELIEF,
     CLIP_NORM,
     LEARNING_RATE,
+    NOISES,
     STEPS,
-    EachStep,
+    Noise,
     Watched,
-    batch_mean,
-    global_sensitivity,
     pair,
     watch,
 )
 from papers.entry import Scale
-from papers.reproduce import Floats
 
 DELTA = 0.01
 RUNS = 1000
 """Trainings of each case in the publication."""
 
 
-@dataclass(frozen=True)
-class Case:
-    """One of the four experiments."""
-
-    sensitivity: Literal["local", "global"]
-    adjacency: Literal["replace", "add-remove"]
-
-    @property
-    def name(self) -> str:
-        """As the publication calls it."""
-        return f"{self.sensitivity}, {'bounded' if self.adjacency == 'replace' else 'unbounded'}"
-
-    @property
-    def limit(self) -> float:
-        """The global sensitivity."""
-        return global_sensitivity(self.adjacency)
-
-    @property
-    def noise_multiplier(self) -> float:
-        """For the belief, by Rényi composition."""
-        return rdp_noise_multiplier_from_epsilon(
-            epsilon_from_belief(BELIEF), delta=DELTA, steps=STEPS, adjacency=self.adjacency
-        )
-
-    def training(self, optimizer: Optimizer | None = None) -> TrainingConfig:
-        """The recipe."""
-        return TrainingConfig(
-            steps=STEPS, learning_rate=LEARNING_RATE, clip_norm=CLIP_NORM,
-            noise_multiplier=self.noise_multiplier, sensitivity=self.sensitivity,
-            optimizer=optimizer or SGD(),
-        )  # fmt: skip
-
-
-LOCAL_BOUNDED = Case("local", "replace")
-LOCAL_UNBOUNDED = Case("local", "add-remove")
-GLOBAL_BOUNDED = Case("global", "replace")
-GLOBAL_UNBOUNDED = Case("global", "add-remove")
-CASES = (LOCAL_BOUNDED, LOCAL_UNBOUNDED, GLOBAL_BOUNDED, GLOBAL_UNBOUNDED)
+def named(noise: Noise) -> str:
+    """As the publication calls it."""
+    return f"{noise.sensitivity}, {noise.word}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,16 +57,16 @@ class Data:
         return cls(whole.take(order[:records]), whole.take(others))
 
     def neighbours(
-        self, adjacency: str, device: str, keep: int = 1, among: int | None = None
+        self, noise: Noise, device: str, keep: int = 1, among: int | None = None
     ) -> list[TrainingData]:
         """Pairs with the largest dataset sensitivity, then with the smallest, which come last.
 
         The record in question is one of the first `among` records of D, if given.
         """
+        others = self.outside.records if noise.adjacency == "replace" else None
         ranking = dataset_sensitivity(
-            self.inside.records[:among], self.outside.records if adjacency == "replace" else None,
-            adjacency=adjacency, measure=default_measure(self.inside.kind), keep=keep,
-            device=device,
+            self.inside.records[:among], others, adjacency=noise.adjacency, keep=keep,
+            measure=default_measure(self.inside.kind), device=device,
         )  # fmt: skip
         ends = ((ranking.top(keep), range(keep)), (ranking.bottom(keep), reversed(range(keep))))
         return [
@@ -118,34 +79,14 @@ def network_name(scale: Scale) -> str:
     return str(scale.pick("conv-2-4", "conv-4-8", "conv-16-32"))
 
 
-def network(scale: Scale, dataset: Dataset) -> torch.nn.Module:
+def network(scale: Scale, dataset: Dataset) -> nn.Module:
     return model_named(network_name(scale), dataset)
 
 
-@dataclass(frozen=True, eq=False)
-class Played(Watched):
-    """What was seen of many trainings of one case.
-
-    Attributes:
-        mean_gradient: the mean norm of a training's own records before clipping [trial, step].
-        least_gradient: the smallest one [trial, step].
-    """
-
-    mean_gradient: Floats
-    least_gradient: Floats
-
-
-def play(scale: Scale, case: Case, worlds: TrainingData, trials: int, seed: int) -> Played:
+def play(scale: Scale, noise: Noise, worlds: TrainingData, trials: int, seed: int) -> Watched:
     """Train, half of the trials on D, and watch."""
-    mean = EachStep(lambda step: batch_mean(step.norms, step))
-    least = EachStep(
-        lambda step: step.norms.double().masked_fill(~(step.mask > 0), torch.inf).amin(1)
-    )
-    found = watch(
-        scale, network(scale, worlds.common), worlds, case.training(), trials, seed, [mean, least],
-        progress=False,
-    )  # fmt: skip
-    return Played(**vars(found), mean_gradient=mean.values, least_gradient=least.values)
+    model, recipe = network(scale, worlds.common), noise.recipe(DELTA)
+    return watch(scale, model, worlds, recipe, trials, seed, progress=False)
 
 
 def records(scale: Scale) -> int:
@@ -154,14 +95,14 @@ def records(scale: Scale) -> int:
 
 
 @cache
-def four_cases(scale: Scale) -> Mapping[Case, Played]:
+def four_cases(scale: Scale) -> Mapping[Noise, Watched]:
     """Each with its own random numbers; table 5.1 and figure 5.1 look at the same trainings."""
     data = Data.drawn(scale, records(scale), scale.seed)
-    pairs = {name: data.neighbours(name, scale.device)[0] for name in ("replace", "add-remove")}
+    pairs = {each.word: data.neighbours(each, scale.device)[0] for each in NOISES[:2]}
     trials = scale.pick(8, 120, 20 * RUNS)
     return {
-        case: play(scale, case, pairs[case.adjacency], trials, scale.seed + place)
-        for place, case in enumerate(CASES)
+        noise: play(scale, noise, pairs[noise.word], trials, scale.seed + place)
+        for place, noise in enumerate(NOISES)
     }
 
 
@@ -170,5 +111,6 @@ def settings(scale: Scale, **others: Any) -> dict[str, Any]:
     return {
         "data": "mnist", "network": network_name(scale), "steps": STEPS,
         "learning_rate": LEARNING_RATE, "clip_norm": CLIP_NORM, "belief": BELIEF, "delta": DELTA,
-        "noise_multipliers": {case.name: case.noise_multiplier for case in CASES}, **others,
+        "noise_multipliers": {named(each): each.recipe(DELTA).noise_multiplier for each in NOISES},
+        **others,
     }  # fmt: skip

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from dprime.show.chart import Chart
 from dprime.train import TrainingData
-from papers.adversary import CLIP_NORM
+from papers.adversary import CLIP_NORM, GLOBAL_BOUNDED
 from papers.drawing import Line, lines_chart
 from papers.entry import Measured, Scale
-from papers.mosaicrown.experiment import GLOBAL_BOUNDED, Data, play, records, settings
+from papers.mosaicrown.experiment import Data, play, records, settings
 from papers.reproduce import TOLERANCE, Claim, Floats, mean, share, stated
 
 ENDS = 3
@@ -47,33 +47,23 @@ class Replacements:
 
     def by_class(self) -> str:
         """How far they move the sum, with another class and with the same."""
-        parts = []
-        for kind, chosen in (("another", ~self.same_class), ("the same", self.same_class)):
-            if chosen.any():
-                means = self.moved.mean(0)[chosen]
-                parts.append(
-                    f"a record of {kind} class moves it by {means.min():.2f} to {means.max():.2f} "
-                    f"({len(means)} of {len(chosen)})"
-                )
-        return ", ".join(parts)
+        kinds = (("another", ~self.same_class), ("the same", self.same_class))
+        means = {kind: self.moved.mean(0)[chosen] for kind, chosen in kinds if chosen.any()}
+        return ", ".join(
+            f"a record of {kind} class moves it by {each.min():.2f} to {each.max():.2f} "
+            f"({len(each)} of {len(self.same_class)})"
+            for kind, each in means.items()
+        )
 
 
 def figure5_3(scale: Scale) -> Measured:
     """Sensitivities for both ends of the ranking, and for random replacements."""
     data = Data.drawn(scale, records(scale), scale.seed)
     trials = scale.pick(3, 12, 250)
-    made = [
-        moved(scale, worlds, trials) for worlds in data.neighbours("replace", scale.device, ENDS)
-    ]
-    others = at_random(scale, data)
-    numbers = {
-        "mean by place": [float(each.mean()) for each in made],
-        "quartiles by place": [np.quantile(each, (0.25, 0.5, 0.75)).tolist() for each in made],
-        "random replacements": others.moved.mean(0).tolist(),
-        "random replacements of the same class": others.same_class.tolist(),
-    }
+    pairs = data.neighbours(GLOBAL_BOUNDED, scale.device, ENDS)
+    made, others = [moved(scale, worlds, trials) for worlds in pairs], at_random(scale, data)
     set_up = settings(scale, records=records(scale), **{"trials of each": trials})
-    return Measured(sentences(made, others), set_up, numbers, {"": drawn(made, others)})
+    return Measured(sentences(made, others), set_up, {"": drawn(made, others)})
 
 
 def moved(scale: Scale, worlds: TrainingData, trials: int) -> Floats:
