@@ -43,17 +43,17 @@ PLANS = [
 """What is wrong, what watches, and how many trainings."""
 
 
-def measure(quick: bool, out: Path | None) -> Found:
+def measure(quick: bool, kept: Path | None) -> Found:
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore")
-    split, kept = load("mnist"), Kept(out)
+    split, runs = load("mnist"), Kept(kept)
     data, test = tensors(split.train.take(range(RECORDS))), tensors(split.test.take(range(2000)))
     for wrong, watching, trainings in PLANS:
-        known = {row["seed"] for row in _of(kept.rows, wrong, watching)}
+        known = {row["seed"] for row in _of(runs.rows, wrong, watching)}
         for seed in range(2 if quick else trainings):
             if seed not in known:
-                kept.add(_training(data, test, wrong, watching, seed))
-        say(_group(_of(kept.rows, wrong, watching), wrong, watching))
+                runs.add(_training(data, test, wrong, watching, seed))
+        say(_group(_of(runs.rows, wrong, watching), wrong, watching))
     setting = {
         "data": "mnist", "records": RECORDS, "batch": BATCH, "steps": STEPS, "hidden": HIDDEN,
         "learning_rate": LEARNING_RATE, "epsilon": EPSILON, "delta": DELTA,
@@ -61,7 +61,7 @@ def measure(quick: bool, out: Path | None) -> Found:
         "every": EVERY,
     }  # fmt: skip
     kinds = [(wrong, watching) for wrong, watching, _ in PLANS]
-    return {"setting": setting, "summary": [_group(_of(kept.rows, *kind), *kind) for kind in kinds]}
+    return {"setting": setting, "summary": [_group(_of(runs.rows, *kind), *kind) for kind in kinds]}
 
 
 def _of(runs: list[Found], wrong: str, watching: str) -> list[Found]:
