@@ -3,7 +3,7 @@
     python -m benchmarks pages
 
 A table stands between `<!-- begin NAME -->` and `<!-- end NAME -->` of its page in `docs/`, and its
-template between the same markers of the file of that name in `tables/` (Jinja, where the end of a
+template between the same markers below the page's name in `tables.md` (Jinja, where the end of a
 line is dropped after a tag). A table that stands in its page must be what its results say; a place
 that is empty is filled in where the site is built, and so are the charts.
 """
@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, StrictUndefined
 
 from benchmarks import HERE, ROOT
 from benchmarks.coverage import decisive, limit, share_over
@@ -30,7 +30,8 @@ from dprime.show.charts.trainings import Across
 from dprime.text import round_down, round_up
 
 Row = Mapping[str, Any]
-PAGES = tuple(sorted(path.name for path in (HERE / "tables").glob("*.md")))
+TEMPLATES = re.split(r"^<!-- page ([\w-]+\.md) -->\n", (HERE / "tables.md").read_text(), flags=re.M)
+PAGES = tuple(TEMPLATES[1::2])
 BLOCK = re.compile(r"(<!-- begin ([\w-]+) -->\n)(.*?)(<!-- end \2 -->)", re.DOTALL)
 
 
@@ -66,8 +67,7 @@ def results(source: str) -> Any:
 def tables(name: str) -> dict[str, str]:
     """The text of each marker of a page."""
     environment = Environment(
-        loader=FileSystemLoader(HERE / "tables"), trim_blocks=True, lstrip_blocks=True,
-        undefined=StrictUndefined, autoescape=False,
+        trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False
     )  # fmt: skip
     environment.filters |= {"f": shown, "share_over": share_over}
     environment.tests |= {"decisive": decisive}
@@ -76,7 +76,7 @@ def tables(name: str) -> dict[str, str]:
         "excess": excess, "failures": failures, "over_runs": over_runs, "claims": claims,
         "epsilon": epsilon, "adult_chart": adult,
     }  # fmt: skip
-    text = environment.get_template(name).render()
+    text = environment.from_string(TEMPLATES[2 * PAGES.index(name) + 2]).render()
     return {block[1]: block[2].strip() for block in BLOCK.findall(text)}
 
 

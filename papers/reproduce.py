@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -45,11 +45,8 @@ class Claim:
     Attributes:
         what: the number or the statement, in words.
         published: as it is printed.
-        ours: what was found.
-        low: end of its 95 % interval.
-        high: the other end.
-        least: of the range in which it agrees.
-        most: of that range.
+        ours: what was found, with its 95 % interval from `low` to `high`.
+        least: of the range in which it agrees, up to `most`.
         why: where it differs, what a measurement says of the reason.
         basis: what it rests on, which the paper's entry says.
     """
@@ -156,16 +153,16 @@ def stated(
         what: the number.
         sentence: what the paper says, in our own words.
         ours: the number as it was found; one without an interval is exact.
-        least: that it may be for the sentence to hold.
-        most: that it may be.
+        least: that it may be for the sentence to hold, up to `most`.
+        most: see `least`.
         why: what a measurement says of it, whether it holds or not.
         reason: the same, where it does not hold; a function is called only there.
     """
     found = ours if isinstance(ours, Estimate) else Estimate(*[float(ours)] * 3)
     claim = Claim(what, sentence, found.value, found.low, found.high, least, most, why)
-    if reason and claim.verdict != "agrees":
-        why = reason if isinstance(reason, str) else reason()
-    return Claim(what, sentence, found.value, found.low, found.high, least, most, why)
+    if not reason or claim.verdict == "agrees":
+        return claim
+    return replace(claim, why=reason if isinstance(reason, str) else reason())
 
 
 def printed(

@@ -1,7 +1,6 @@
 """Cherubin, Köpf, Paverd, Tople, Wutschitz, Zanella-Béguelin, USENIX Security 2024: made again."""
 
-from papers.cherubin.closed_form import figure2, figure3, figure6, figure7
-from papers.cherubin.corollary10 import section5_2
+from papers.cherubin.closed_form import figure2, figure3, figure6, figure7, section5_2
 from papers.cherubin.errors import figure4, figure10
 from papers.cherubin.table import section6_2
 from papers.cherubin.threats import figure1, figure9

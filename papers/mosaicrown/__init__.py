@@ -1,10 +1,9 @@
 """MOSAICrOWN deliverable D5.3, 2020: what is made again."""
 
 from papers.entry import Entry, Paper
-from papers.mosaicrown.accuracy import figure5_2
-from papers.mosaicrown.beliefs import figure5_1, table5_1
+from papers.mosaicrown.beliefs import figure5_1, figure5_3, table5_1
+from papers.mosaicrown.experiment import figure5_2
 from papers.mosaicrown.formulas import figure4_1, figure4_2
-from papers.mosaicrown.neighbours import figure5_3
 
 PAPER = Paper(
     "mosaicrown",

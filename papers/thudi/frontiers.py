@@ -53,18 +53,18 @@ Frontiers = Mapping[str, list[Point]]
 
 @dataclass(frozen=True)
 class Training:
-    """How a data set is trained on.
+    """How a data set is trained on: the first records of its parts, with SGD.
 
     Attributes:
-        pool: records, from the first.
-        test: records that accuracies are measured on, from the first.
+        pool: records.
+        test: records that accuracies are measured on.
         batch: expected records of a step.
         epochs: over the part that was drawn.
-        learning_rate: of SGD, the same at every point.
+        learning_rate: the same at every point.
         repetitions: trainings at each point.
         priors: every π.
         clip_norm: C.
-        momentum: of SGD.
+        momentum: the optimizer's.
     """
 
     pool: int
