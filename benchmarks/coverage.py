@@ -67,7 +67,6 @@ class Worlds:
         return math.inf
 
     def draw(self, rng: np.random.Generator, size: int, *, inside: bool) -> Array:
-        """Scores of one world."""
         return self._shape(self._scores(rng, size, inside=inside and not self.null))
 
     def _scores(self, rng: np.random.Generator, size: int, *, inside: bool) -> Array:

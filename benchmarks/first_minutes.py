@@ -31,7 +31,6 @@ CONSTRAINTS = ROOT / "constraints.txt"
 
 
 def measure(quick: bool, only: Collection[str] | None) -> Found:
-    """Both, or the answer alone."""
     made = {"answer": answer, "report": report}
     return parts(made, only or (["answer"] if quick else None))
 
@@ -48,7 +47,6 @@ def answer() -> Found:
 
 
 def report() -> Found:
-    """An audit, its report and its card."""
     with tempfile.TemporaryDirectory() as folder:
         start = Start(Path(folder), "dprime[train,show]")
         start.step(AUDIT)

@@ -57,7 +57,6 @@ Query = dict[str, str]
 
 
 def walk(rng: random.Random) -> Iterator[Query]:
-    """What the page of somebody asks, move after move."""
     sliders, choosing, adjacency = dict(SLIDERS), {}, "add-remove"
     if rng.random() < CHOOSING:
         target, free = rng.choice(list(TARGET_SLIDERS)), rng.choice(MECHANISM)
@@ -138,7 +137,6 @@ class Heard:
         return charts
 
     def told(self) -> Found:
-        """The times of all, and of each kind."""
         every = [s for kind, times in self.seconds.items() if kind != "numbers" for s in times]
         kinds = {
             kind: {"answers": len(times), **spread_ms(times)}
@@ -235,7 +233,6 @@ async def abuse(heard: Heard, address: str, rng: random.Random) -> None:
 
 
 def measure(quick: bool, only: list[str] | None = None) -> Found:
-    """Start the server, let the users play, and count."""
     users, seconds = (3, 5) if quick else (USERS, SECONDS)
     shares = {"alone": 0.0, "abused": ABUSED}
     return {name: measured(users, seconds, shares[name]) for name in only or shares}

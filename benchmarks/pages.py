@@ -49,7 +49,6 @@ def page_filled(name: str, page: str, *, empty: bool) -> str:
 
 
 def write(docs: Path) -> None:
-    """All tables that stand in the pages."""
     for name in PAGES:
         path = docs / name
         path.write_text(page_filled(name, path.read_text(), empty=False))
@@ -224,7 +223,6 @@ def mechanism(found: Row, epochs: int) -> DPSGD:
 
 
 def epsilon(found: Row) -> float:
-    """After the whole training."""
     return mechanism(found, found["epochs"]).curve().epsilon(1e-5)
 
 

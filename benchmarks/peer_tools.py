@@ -23,7 +23,7 @@ DELTA, FPR = 1e-5, 0.01
 PRV_EPS_ERROR, PRV_DELTA_ERROR = 0.1, 1e-10
 """As in prv_accountant's own documentation; it has no defaults."""
 
-RISKCAL_RANGE = {"noise_min": 0.3, "noise_max": 50.0}
+RISKCAL_RANGE: dict[str, Any] = {"noise_min": 0.3, "noise_max": 50.0}
 """The default range starts at 0.1, where one evaluation takes riskcal 15 s and more."""
 
 
@@ -153,7 +153,7 @@ def _dprime(target: str, goal: Goal, _answer: float) -> float:
     return float(dprime.choose(training, **ceiling).noise_multiplier or 0.0)
 
 
-def _riskcal(target: str, goal: Goal, _answer: float, **options: float) -> float:
+def _riskcal(target: str, goal: Goal, _answer: float, **options: Any) -> float:
     dpsgd = import_module("riskcal.calibration.dpsgd")
     training = {"sample_rate": goal.rate, "num_steps": goal.steps, **options}
     if target == "advantage":

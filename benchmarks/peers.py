@@ -145,7 +145,6 @@ def _imports(rounds: int) -> list[Found]:
 
 
 def speed(quick: bool) -> Found:
-    """Rows for every setting and their summary."""
     for tool in TOOLS.values():  # imports and first-call work are not what is compared
         _asked(tool, WARM_UP, 1)
     rows = []

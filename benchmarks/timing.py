@@ -41,7 +41,6 @@ ENOUGH_S = 5.0
 
 
 def say(line: object) -> None:
-    """A line of progress."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -49,7 +48,6 @@ def say(line: object) -> None:
 
 
 def parts(made: Mapping[str, Callable[[], Any]], only: Collection[str] | None) -> Found:
-    """All parts, or those that are asked for."""
     if unknown := set(only or ()) - set(made):
         sys.exit(f"--only: there are {', '.join(made)}, not {', '.join(sorted(unknown))}.")
     found = {}
@@ -132,7 +130,6 @@ def in_turns(
 
 
 def medians(taken: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Of each list of times."""
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
@@ -212,7 +209,6 @@ def fresh(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def called(task: str, arguments: str) -> Any:
-    """The other end of `fresh`."""
     module, _, name = task.partition(":")
     return getattr(import_module(module), name)(*json.loads(arguments))
 
@@ -229,7 +225,6 @@ def python(*words: str) -> str:
 
 
 def dprime(*words: str, **options: Any) -> subprocess.Popen[Any]:
-    """A command of dprime, under way."""
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **options}
     return subprocess.Popen([sys.executable, "-m", "dprime", *words], env=_environment(), **quiet)
 

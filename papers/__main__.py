@@ -63,7 +63,6 @@ def named(name: str) -> list[tuple[Paper, Entry]]:
 
 
 def show(result: Mapping[str, Any]) -> None:
-    """A line for each claim."""
     print(f"{result['size']}, {result['seconds']:g} s, {result['device']}")
     for claim in result["claims"]:
         ends = [claim["ours"], claim["low"], claim["high"]]

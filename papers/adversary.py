@@ -185,12 +185,10 @@ class Watched:
 
     @property
     def norm(self) -> Estimate:
-        """The mean local sensitivity."""
         return mean(self.norms.mean(axis=1))
 
     @property
     def above(self) -> Estimate:
-        """The mean share of gradients longer than C."""
         return mean(self.gradients.above.mean(axis=1))
 
 

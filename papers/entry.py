@@ -247,7 +247,6 @@ def kept_place(folder: Path, name: str, seed: int) -> Path:
 
 
 def is_kept(folder: Path, name: str, seed: int) -> bool:
-    """Whether there are such trainings."""
     return name in _read(kept_place(folder, name, seed))
 
 

@@ -67,7 +67,6 @@ def on_page_markdown(markdown: str, page: Any, **others: Any) -> str:
 
 
 def pages() -> dict[str, str]:
-    """Every page by its name."""
     return {name: filled((DOCS / f"{name}.md").read_text(), name) for name in ("index", *PAPERS)}
 
 

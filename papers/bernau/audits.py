@@ -95,7 +95,6 @@ class Audit:
         return float(np.abs(epsilons[way] - self.targets).mean())
 
     def further_off(self, way: str, epsilons: Epsilons) -> float:
-        """The same, less that of the beliefs."""
         return self.off(way, epsilons) - self.off("belief", epsilons)
 
     def over(self, way: str, epsilons: Epsilons) -> float:

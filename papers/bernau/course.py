@@ -90,7 +90,6 @@ def drawn_norms(chosen: list[Case], noise: Noise) -> Chart:
 
 
 def figure6(scale: Scale) -> Measured:
-    """Final beliefs and accuracy, with four settings of noise on every data set."""
     chosen = cases(scale)
     claims = [
         *(average(case, noise) for case in chosen for noise in NOISES),
@@ -214,7 +213,6 @@ def drawn_beliefs(case: Case) -> Chart:
 
 
 def drawn_accuracies(chosen: list[Case]) -> Chart:
-    """Panel d: accuracy by setting."""
     lines, spreads = [], []
     for number, case in enumerate(chosen):
         aside = 0.08 * (number - (len(chosen) - 1) / 2)

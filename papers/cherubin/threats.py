@@ -50,13 +50,11 @@ INKS = {"attribute": 0, "membership": 1}
 
 
 def security(one: Run, threat: str) -> Sequence[float]:
-    """By epoch."""
     found: Sequence[float] = one["security"][FORM][threat]
     return found
 
 
 def figure1(scale: Scale) -> Measured:
-    """Bayes security against the accuracy of the model, on both data sets."""
     found = both(scale)
     pictures = {data: drawn(data, each) for data, each in found.items()}
     pictures |= {f"{data}-epsilon": drawn_epsilons(data, each) for data, each in found.items()}

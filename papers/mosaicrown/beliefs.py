@@ -139,7 +139,6 @@ def other_sets(scale: Scale) -> list[float]:
 
 
 def figure5_1(scale: Scale) -> Measured:
-    """The sentences on final beliefs and on local sensitivities, and both pictures."""
     found = four_cases(scale)
     pictures = {"beliefs": drawn_beliefs(found), "sensitivity": drawn_sensitivities(found)}
     trials = {"trials of each case": len(found[LOCAL_BOUNDED].logs), "records": records(scale)}
@@ -153,7 +152,6 @@ def beliefs(watched: Watched) -> Floats:
 
 
 def of_beliefs(found: Found) -> list[Claim]:
-    """What is said on part (a)."""
     above = beliefs(found[LOCAL_BOUNDED]) > BELIEF
     less = mean(beliefs(found[GLOBAL_BOUNDED])) - mean(beliefs(found[LOCAL_BOUNDED]))
     local, world = (float(found[c].distances.mean()) for c in (LOCAL_BOUNDED, GLOBAL_BOUNDED))
@@ -190,8 +188,6 @@ def shown_distance(watched: Watched) -> Estimate:
 
 
 def of_sensitivities(found: Found) -> list[Claim]:
-    """What is said on part (b)."""
-
     def relative(noise: Noise, unit: str, sentence: str, **limits: float) -> Claim:
         moved = mean(found[noise].norms.mean(1) / noise.limit)
         what = f"{named(noise)}: local sensitivity over {unit}, mean of all steps"
@@ -239,7 +235,6 @@ def drawn_beliefs(found: Found) -> Chart:
 
 
 def drawn_sensitivities(found: Found) -> Chart:
-    """Part (b)."""
     lines = [line(named(n), range(1, STEPS + 1), each.norms.mean(0)) for n, each in found.items()]
     lines += [
         Line(name, [(1, limit), (STEPS, limit)])
@@ -327,7 +322,6 @@ def at_random(scale: Scale, data: Data) -> Replacements:
 
 
 def sentences(made: list[Floats], others: Replacements) -> list[Claim]:
-    """What the text says of the figure."""
     top, bottom = made[:ENDS], made[ENDS:]
     trials, count = others.moved.shape  # the first trainings of all have the same random numbers
     largest = np.mean(top, 0)[:trials]

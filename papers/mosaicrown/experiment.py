@@ -71,7 +71,6 @@ class Data:
 
     @classmethod
     def drawn(cls, scale: Scale, records: int, seed: int) -> Data:
-        """At random; the outside is all of the training set, or a part in smaller sizes."""
         whole = scale.data("mnist").train
         order = np.random.default_rng(seed).permutation(len(whole))
         others = order[records : records + scale.pick(80, 6000, len(whole))]
@@ -105,13 +104,11 @@ def network(scale: Scale, dataset: Dataset) -> nn.Module:
 
 
 def play(scale: Scale, noise: Noise, worlds: TrainingData, trials: int, seed: int) -> Watched:
-    """Train, half of the trials on D, and watch."""
     model, recipe = network(scale, worlds.common), noise.recipe(DELTA)
     return watch(scale, model, worlds, recipe, trials, seed, progress=False)
 
 
 def records(scale: Scale) -> int:
-    """|D|."""
     return int(scale.pick(20, 100, 100))
 
 
@@ -222,8 +219,6 @@ def beside(
 
 
 def sentences(what: str, found: Accuracies, before: Floats, told: str) -> list[Claim]:
-    """What the text says of the figure, for one kind of steps."""
-
     def less(noise: Noise, other: Noise) -> Estimate:
         return mean(found[noise] - found[other])
 
@@ -244,7 +239,6 @@ def sentences(what: str, found: Accuracies, before: Floats, told: str) -> list[C
 
 
 def drawn(steps: str, found: Accuracies, count: int) -> Chart:
-    """Every training's accuracy as cumulative shares."""
     lines = [
         line(named(noise), np.sort(values), (np.arange(len(values)) + 1) / len(values))
         for noise, values in found.items()

@@ -140,7 +140,6 @@ def excess(mu_of: Distance, up_to: float = math.inf) -> tuple[float, str]:
 
 
 def of_advantage() -> list[Claim]:
-    """Part (b)."""
     small, large = (advantage(2.0, delta) for delta in (1e-6, DELTAS[-1]))
     return [
         stated("ρ_α at (2, 1e-6)", f"low: at most {LOW:g} (our reading)", small, most=LOW),

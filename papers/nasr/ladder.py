@@ -81,7 +81,6 @@ def share(row: Row) -> Estimate:
 
 
 def measure_ladder(data: str, title: str, scale: Scale) -> Measured:
-    """All adversaries at every ε."""
     files = played(data, scale)
     found = joined(files)
     names = list(dict.fromkeys(name for name, _ in found))
@@ -131,7 +130,6 @@ def played(data: str, scale: Scale) -> list[Raw]:
 
 
 def joined(files: Sequence[Raw]) -> Ladder:
-    """At each ε all adversaries, in the order of the files."""
     rows = sorted((row for f in files for row in f["reached"]), key=lambda row: row["epsilon"])
     return {(row["adversary"], row["epsilon"]): row for row in rows}
 
@@ -277,7 +275,6 @@ def beyond(found: Ladder, title: str) -> Claim:
 
 
 def tables(found: Ladder, names: list[str]) -> list[Table]:
-    """The ladder: d′ of every adversary, and what is shown of ε."""
     shown: dict[str, Callable[[Row], str]] = {
         "Share of the certified d′": lambda row: share(row).told(".2f"),
         **{
@@ -294,7 +291,6 @@ def tables(found: Ladder, names: list[str]) -> list[Table]:
 
 
 def drawn(found: Ladder, names: list[str], title: str) -> dict[str, Chart]:
-    """The ladder at one ε, and the bounds at all."""
     at = {name: found[name, DRAWN] for name in names}
     rungs = tuple(
         Rung(name, row["low"], row["d_prime"], math.inf if row["high"] is None else row["high"])

@@ -25,7 +25,6 @@ COUNTS = tuple(round(10 ** (place / 10)) for place in range(20, 51))
 
 
 def section3(scale: Scale) -> Measured:
-    """Every sentence that a formula answers."""
     lines = [
         Line("any valid bound", [(n, epsilon_limit(n)) for n in COUNTS]),
         Line("Clopper and Pearson, no error", [(n, largest_epsilon(n)) for n in COUNTS]),

@@ -107,7 +107,6 @@ class Panel:
 
 
 def aimed(panels: Sequence[Panel], at: Sequence[float | None], scale: Scale) -> Measured:
-    """Every panel at these ε and at every π."""
     found, others = results(scale, at), varied(scale)
     claims, figures = [], {}
     numbers: dict[str, Any] = {data: {} for data in found}
@@ -133,7 +132,6 @@ def at_rate(attack: str, rate: str) -> Read:
 
 
 def rate_had(attack: str, rate: str) -> Read:
-    """The false-positive rate that they had."""
     return lambda cell: cell[attack]["fpr_had"][rate]
 
 
@@ -202,7 +200,6 @@ def rates_told(cells: Sequence[Cell], attack: str, rate: str) -> str:
 
 
 def by_prior(cells: Sequence[Cell], read: Read, against: Read, unit: str) -> str:
-    """The mean gain at each π, in words."""
     told = []
     for prior in sorted({cell["prior"] for cell in cells}):
         own = [cell for cell in cells if cell["prior"] == prior]

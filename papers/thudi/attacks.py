@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import nn
 
+from benchmarks.networks import tramer_boneh
 from dprime.attack import EngineTrainer
 from dprime.curve import TradeOff
 from dprime.data.devices import device_title
@@ -93,17 +93,8 @@ SETUPS = {
 }
 
 
-def network(data: str) -> nn.Module:
-    """Of Tramèr and Boneh (2021, table 8), for images of one or three channels."""
-    channels, flat = NETWORKS[data]
-    return nn.Sequential(
-        nn.Conv2d(channels, 16, 8, stride=2, padding=3), nn.Tanh(), nn.MaxPool2d(2, 1),
-        nn.Conv2d(16, 32, 4, stride=2), nn.Tanh(), nn.MaxPool2d(2, 1),
-        nn.Flatten(), nn.Linear(flat, 32), nn.Tanh(), nn.Linear(32, 10),
-    )  # fmt: skip
-
-
 NETWORKS = {"mnist": (1, 512), "cifar10": (3, 800)}
+"""Channels of an image, and what the convolutions of Tramèr and Boneh's network leave of it."""
 
 REFERENCES: tuple[MembershipAttack, ...] = (
     AttackR(missing="nan"), AttackR(thresholds_from="in", missing="nan"),
@@ -151,7 +142,6 @@ class Game:
         return Recipe(batch, epochs, learning_rate=rate, epsilon=self.epsilon, delta=DELTA)
 
     def targets(self, prior: float) -> ModelOutputs:
-        """One model for each repetition."""
         return self._models(prior, self.setup.repetitions, 100 + round(100 * prior))
 
     def shadows(self, prior: float = SHADOW_PRIOR) -> ModelOutputs:
@@ -170,7 +160,6 @@ class Game:
         return {**self.settings(start), "cells": cells}
 
     def settings(self, start: float) -> Found:
-        """What the numbers rest on."""
         setup = self.setup.told()
         return {
             "data": self.data, "epsilon": self.epsilon, "delta": DELTA,
@@ -228,7 +217,6 @@ class Game:
         return Scored(parts[0].attack, scores, members)
 
     def measured(self, scored: Scored, prior: float, claim: TradeOff | None) -> dict[str, Any]:
-        """One number for each repetition."""
         pairs = list(zip(scored.scores, scored.members, strict=True))
         curves = [reached.roc(*pair) for pair in pairs]
         tops = [reached.top_precision(*pair, TOP, self.rng) for pair in pairs]
@@ -286,7 +274,7 @@ def _trained(
     """Models on parts of the pool."""
     game = Game(data, epsilon, scale, setup)
     training = game.recipe.training(len(game.pool), prior)
-    trainer = EngineTrainer(network(data), training, scale.compute)
+    trainer = EngineTrainer(tramer_boneh(*NETWORKS[data]), training, scale.compute)
     return answers(Cohort.of(trainer, models, prior, seed=seed), game.pool, game.population)
 
 
@@ -338,7 +326,6 @@ def _played(data: str, epsilon: float | None, scale: Scale) -> Found:
 
 
 def rates(scale: Scale) -> Results:
-    """Of figure 13."""
     if not scale.full:
         return {"mnist": [_rates("mnist", scale)]}
     plays = {data: partial(_rates, data, scale) for data in TITLES}
@@ -350,7 +337,6 @@ def _rates(data: str, scale: Scale) -> Found:
 
 
 def settings(scale: Scale, found: Results) -> dict[str, Any]:
-    """What an entry's results rest on."""
     return {
         "data": list(found),
         "epsilon": {data: [each["epsilon"] for each in own] for data, own in found.items()},
@@ -359,5 +345,4 @@ def settings(scale: Scale, found: Results) -> dict[str, Any]:
 
 
 def kept(scale: Scale, found: Results) -> Kept | None:
-    """The attacks that a full version rests on."""
     return Kept.of([each for own in found.values() for each in own]) if scale.full else None

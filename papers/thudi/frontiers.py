@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.networks import tramer_boneh
 from dprime.curve import TradeOff
 from dprime.data import Split
 from dprime.data.devices import device_title
@@ -31,7 +32,7 @@ from dprime.show.charts import FrontierPoint, FrontierSeries
 from dprime.train import SGD
 from papers.entry import Kept, Measured, Raw, Scale, is_kept, kept_or
 from papers.reproduce import Claim, Estimate, Floats, computed, mean, stated
-from papers.thudi.attacks import HERE, TITLES, network
+from papers.thudi.attacks import HERE, NETWORKS, TITLES
 from papers.thudi.gains import points_told
 
 BOUNDS = {"0.953": 3.0, "0.881": 2.0, "0.731": 1.0}
@@ -105,7 +106,6 @@ def best(point: Point) -> Floats:
 
 
 def final(point: Point) -> Floats:
-    """At the end."""
     return np.asarray(point["accuracies"][:, -1])
 
 
@@ -191,7 +191,7 @@ def trained(
         start = time.perf_counter()
         found = {
             bound: frontier(
-                points, part, network(data), learning_rate=chosen.learning_rate,
+                points, part, tramer_boneh(*NETWORKS[data]), learning_rate=chosen.learning_rate,
                 clip_norm=chosen.clip_norm, optimizer=SGD(momentum=chosen.momentum),
                 repetitions=chosen.repetitions, seed=scale.seed,
                 file=files[bound] if scale.full else None, compute=scale.compute,
@@ -315,8 +315,6 @@ def told(found: list[Point], read: Read) -> str:
 
 
 def drawn(data: str, found: Frontiers, read: Read) -> Chart:
-    """Accuracy against π, a line for each bound; intervals hold for all points of a line."""
-
     def point(one: Point, points: int) -> FrontierPoint:
         value = among(read(one), points)
         low, high = max(0.0, value.low), min(1.0, value.high)

@@ -38,17 +38,14 @@ def reached(attack: str, kind: str = "best") -> Read:
 
 
 def label(found: Found) -> str:
-    """Of one training."""
     return "no DP" if found["epsilon"] is None else f"ε = {found['epsilon']:g}"
 
 
 def private(found: Sequence[Found]) -> list[Cell]:
-    """The settings with DP."""
     return [cell for each in found if each["epsilon"] is not None for cell in each["cells"]]
 
 
 def public(found: Sequence[Found]) -> list[Cell]:
-    """The settings without."""
     return [cell for each in found if each["epsilon"] is None for cell in each["cells"]]
 
 
@@ -58,7 +55,6 @@ def epsilons(found: Sequence[Found]) -> int:
 
 
 def at(found: Found, prior: float) -> Cell:
-    """The setting of a π."""
     return next(cell for cell in found["cells"] if cell["prior"] == prior)
 
 
@@ -69,7 +65,6 @@ def gains(cells: Sequence[Cell], read: Read, against: Read = baseline) -> Floats
 
 
 def known(values: Floats) -> Floats:
-    """Without those that are not there."""
     return values[~np.isnan(values)]
 
 

@@ -57,7 +57,6 @@ LEVEL = 0.05
 
 
 def figure3(scale: Scale) -> Measured:
-    """Precision of LiRA against π, at every ε."""
     found = results(scale, (*PRIVATE, None))
     figures, numbers = {}, {}
     for data, own in found.items():
@@ -123,7 +122,6 @@ def jackknifed(table: Floats, number: Callable[[Floats], float]) -> Estimate:
 
 
 def gains_table(found: Results) -> Table:
-    """Mean gains over the baseline."""
     head = ("over the baseline, in points", "best of 40", "the same, shuffled", "held out")
     rows = []
     for data, own in found.items():
@@ -133,7 +131,6 @@ def gains_table(found: Results) -> Table:
 
 
 def figure4(scale: Scale) -> Measured:
-    """The gain of LiRA over the baseline, by π."""
     found = results(scale, PRIVATE)
     figures = {data: drawn_improvement(data, own) for data, own in found.items()}
     numbers = {
@@ -195,7 +192,6 @@ SHOWN = (3.0, 5.0, 7.0, None)
 
 
 def figure11(scale: Scale) -> Measured:
-    """True against false positives of LiRA, at every π."""
     found = results(scale, (*PRIVATE, None))
     shown = [each for own in found.values() for each in own if each["epsilon"] in SHOWN]
     figures = {}
@@ -318,8 +314,6 @@ def of_rates(title: str, cells: Sequence[Cell]) -> list[Claim]:
 
 
 def drawn_rates(data: str, cells: Sequence[Cell]) -> Chart:
-    """A panel for each rate of the shadow models."""
-
     def point(rate: str, cell: Cell) -> PrecisionPoint:
         shuffled: Any = np.mean(cell["shuffled"][rate])
         numbers = interval(cell["by_rate"][rate]).numbers
