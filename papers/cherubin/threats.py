@@ -96,9 +96,8 @@ def what_it_buys(data: str, found: Trained) -> Claim:
 def private(found: Trained) -> list[DPSGD]:
     """The mechanism of the training after each epoch that is drawn."""
     noise, steps = found["noise_multiplier"], -(-found["records"] // found["batch"])
-    return [DPSGD(noise, 1 / steps, steps * (epoch + 1)) for epoch in range(found["epochs"])][
-        first(found) :
-    ]
+    drawn = range(first(found) + 1, found["epochs"] + 1)
+    return [DPSGD(noise, 1 / steps, steps * epoch) for epoch in drawn]
 
 
 def first(found: Trained) -> int:
