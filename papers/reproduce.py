@@ -188,8 +188,9 @@ def computed(
 ) -> Claim:  # fmt: skip
     """A number that follows from a formula: it rounds to the printed digits.
 
-    >>> computed("an ε", "2.2", 2.197).verdict, computed("an ε", "2.20", 2.19).verdict
-    ('agrees', 'differs')
+    >>> pairs = [("2.2", 2.197), ("2.20", 2.19), ("0.28", 0.285), ("100", 101.0)]
+    >>> [computed("an ε", *pair).verdict for pair in pairs]
+    ['agrees', 'differs', 'agrees', 'differs']
     """
     half, value = half_digit(published) * (1 + 1e-9), float(Decimal(published))
     ends = {"least": value - half, "most": value + half}

@@ -31,9 +31,6 @@ REPETITIONS = 1000
 FEWER, MORE = 4000, 10000
 """Trainings of a second count, which decides more, on MNIST and on all others; in a full run."""
 
-KEPT = ("advantage", "predicted", "exceedance")
-"""Of what the command says."""
-
 SMOKE = """\
 adversary = "di"
 metric = "advantage"
@@ -190,9 +187,10 @@ def audited(scale: Scale, file: Path, folder: Path, trials: int) -> Audits:
         "--seed", str(scale.seed),
     ]  # fmt: skip
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    kept = ("advantage", "predicted", "exceedance")
     return {
         each["name"]: {
-            **{key: each["identifiability"][key] for key in KEPT}, "trials": each["trials"],
+            **{key: each["identifiability"][key] for key in kept}, "trials": each["trials"],
         }
         for each in json.loads(done.stdout)["audits"]
     }  # fmt: skip

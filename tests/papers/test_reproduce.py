@@ -16,7 +16,6 @@ from papers.reproduce import (
     Claim,
     Estimate,
     by_luck,
-    computed,
     mean,
     normal,
     printed,
@@ -41,15 +40,6 @@ def test_one_word_for_every_claim(value, below, above, least, width):
 def test_a_fifth_around_a_measured_number(low, high, verdict):
     assert printed("x", 1.0, Estimate(1.0, low, high)).verdict == verdict
     assert printed("x", -1.0, Estimate(-1.0, -high, -low)).verdict == verdict
-
-
-@pytest.mark.parametrize(
-    ("text", "value", "verdict"),
-    [("0.28", 0.2749, "differs"), ("0.28", 0.285, "agrees"), ("100", 100.4, "agrees"),
-     ("100", 101.0, "differs")],
-)  # fmt: skip
-def test_printed_digits(text, value, verdict):
-    assert computed("x", text, value).verdict == verdict
 
 
 def test_a_reason_stands_where_a_claim_does_not_agree_and_is_measured_only_there():
