@@ -26,7 +26,7 @@ test-all: $(READY)
 # Ten thousand damaged and hostile files, and more than two hundred kills: about half an hour.
 faults: $(READY)
 	DPRIME_FUZZ=10000 $(BIN)/python -m pytest -q -s -p no:cacheprovider tests/faults -m "slow and not ray"
-	$(BIN)/python -m benchmarks kills --out benchmarks/kills.json
+	$(BIN)/python -m benchmarks kills --out benchmarks/results.json
 
 # The monitor with the oldest release of Opacus that it supports.
 oldest: $(READY)
@@ -100,7 +100,7 @@ benchmark: $(READY)
 	$(PEERS_PYTHON) -m venv .venv-peers
 	.venv-peers/bin/pip install --quiet -r benchmarks/requirements-peers.txt
 	.venv-peers/bin/pip install --quiet --no-deps opake-dpsgd==0.16.1
-	.venv-peers/bin/python -m benchmarks peers --out benchmarks/peers.json
+	.venv-peers/bin/python -m benchmarks peers --out benchmarks/results.json
 	$(BIN)/python -m benchmarks pages
 
 # Two steps of one environment: the demo waits for the first alone, and for no file to be compiled that it does not load.

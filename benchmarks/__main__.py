@@ -3,9 +3,10 @@
     python -m benchmarks NAME [--quick] [--device cuda] [--only PART] [--out FILE]
     python -m benchmarks pages
 
-A benchmark is a module with a function `measure`, and its docstring has the question. `--only`
-measures a part again, keeps the others of FILE, and notes the machine that did. Rows of a benchmark
-that was stopped are kept beside FILE where its docstring says so, and it goes on.
+A benchmark is a module with a function `measure`, and its docstring has the question. What it finds
+is stored in FILE by its name, with what others have found; on a GPU by NAME-gpu. `--only` measures
+a part again, keeps the others, and notes the machine that did. Rows of a benchmark that was stopped
+are kept beside FILE where its docstring says so, and it goes on.
 """
 
 from __future__ import annotations
@@ -30,16 +31,6 @@ NAMES = (
 
 
 def main() -> None:
-    options = _options()
-    if options.child:
-        print(json.dumps(timing.called(*options.child)))
-    elif options.name == "pages":
-        import_module("benchmarks.pages").write(ROOT / "docs")
-    else:
-        _run(options)
-
-
-def _options() -> argparse.Namespace:
     doc = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("benchmarks", description=__doc__, formatter_class=doc)
     parser.add_argument("name", nargs="?", choices=(*NAMES, "pages"), metavar="NAME",
@@ -48,38 +39,47 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--device", default="cpu", help="cpu, or cuda where it says so")
     parser.add_argument("--only", action="append", help="one of its parts")
     parser.add_argument("--folder", type=Path, help="of the repositories, for check_real")
-    parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
+    parser.add_argument("--out", type=Path, help="store the numbers in this JSON file")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if not options.name and not options.child:
+    if options.child:
+        print(json.dumps(timing.called(*options.child)))
+    elif options.name == "pages":
+        import_module("benchmarks.pages").write(ROOT / "docs")
+    elif options.name:
+        _run(options)
+    else:
         parser.error("give the NAME of a benchmark")
-    return options
 
 
 def _run(options: argparse.Namespace) -> None:
-    module = import_module(f"benchmarks.{options.name}")
-    given = _given(module, options)
+    module, kept = import_module(f"benchmarks.{options.name}"), None
+    if options.out:
+        kept = options.out.with_name(f"{options.name}.part")
+    given = _given(module, {**vars(options), "kept": kept})
     machine, start = timing.machine(options.device), time.perf_counter()
     found = module.measure(**given)
     machine["run_s"] = round(time.perf_counter() - start, 1)
     machine["command"] = " ".join(["python -m benchmarks", *sys.argv[1:]])
     print(json.dumps(found, indent=1, ensure_ascii=False))
     if options.out:
-        again = options.only and options.out.exists()
-        before = json.loads(options.out.read_text()) if again else {}
+        name = options.name if options.device == "cpu" else f"{options.name}-gpu"
+        stored = json.loads(options.out.read_text()) if options.out.exists() else {}
+        before = stored.get(name, {}) if options.only else {}
         here = dict.fromkeys(options.only, machine) if before else machine
         result = {"quick": options.quick, "again" if before else "machine": here, **found}
-        timing.write(options.out, merged(before, result))
-        options.out.with_suffix(".part").unlink(missing_ok=True)
+        timing.write(options.out, {**stored, name: merged(before, result)})
+        if kept:
+            kept.unlink(missing_ok=True)
 
 
-def _given(module: ModuleType, options: argparse.Namespace) -> dict[str, Any]:
+def _given(module: ModuleType, options: dict[str, Any]) -> dict[str, Any]:
     """The options that the benchmark takes; one that it does not take must not be asked for."""
     taken = inspect.signature(module.measure).parameters
     for name, plain in (("device", "cpu"), ("only", None), ("folder", None)):
-        if name not in taken and getattr(options, name) != plain:
-            sys.exit(f"{options.name} takes no --{name}.")
-    return {name: getattr(options, name) for name in taken}
+        if name not in taken and options[name] != plain:
+            sys.exit(f"{options['name']} takes no --{name}.")
+    return {name: options[name] for name in taken}
 
 
 def merged(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:

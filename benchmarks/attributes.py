@@ -16,30 +16,28 @@ from __future__ import annotations
 import math
 import statistics
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
-from scipy.special import erfinv
 from torch import Tensor
 
-from benchmarks.networks import Loop, dense, loop, tensors
-from benchmarks.timing import Found, in_turns, medians, parts, seconds
+from benchmarks.networks import dense, loop, tensors
+from benchmarks.timing import Found, in_turns, medians, parts
 from dprime.attack import AttackTarget, EngineTrainer
 from dprime.attack.attribute import OneAttribute
 from dprime.attack.trainer import Game
 from dprime.attributes.attribute import Attribute
 from dprime.attributes.inference import AttributeInference
 from dprime.data import Dataset, load
-from dprime.data.adult import RANGES
 from dprime.monitor.monitor import Monitor
 from dprime.train import TrainingConfig
+from papers.cherubin.times import epochs_of
+from papers.cherubin.trainings import ADULT
+from papers.cherubin.trainings import Recipe as AdultRecipe
+from papers.entry import Scale
 
-RECORDS, BATCH, WIDTHS, SEED = 26_300, 256, (64, 32), 2024
-NOISE = BATCH / RECORDS * math.sqrt(round(20 * RECORDS / BATCH) / 2) / float(erfinv(1 - 0.9))
-LEARNING_RATE, CLIP_NORM = 0.25, 1.0
+SEED = 2024
 
 
 def measure(quick: bool, only: list[str] | None) -> Found:
@@ -53,67 +51,21 @@ def measure(quick: bool, only: list[str] | None) -> Found:
     return parts(made, only)
 
 
-# Times --------------------------------------------------------------------------------------------
-
-
 def times(epochs: int, threads: int) -> Found:
     """Of an epoch, in turns; the first of each is not counted."""
     torch.set_num_threads(threads)
-    train = load("adult").train.draw(RECORDS, SEED)
-    works = {
-        name: partial(_epoch, *_training(train, asked))
-        for name, asked in {
-            "without privacy": None, "Opacus": "", "with its accountant": "accountant",
-            "membership": "membership", "attribute, approximate": "approximate",
-            "attribute, full": "full",
-        }.items()
-    }  # fmt: skip
-    taken = in_turns(works, epochs)
+    recipe = AdultRecipe.of(ADULT, Scale("full"))
+    train = load("adult").train.draw(recipe.records, SEED)
+    taken = in_turns(epochs_of(train, SEED, recipe), epochs)
     plain = taken["Opacus"]
     ratios = {
         name: [a / b for a, b in zip(found, plain, strict=True)] for name, found in taken.items()
     }
     return {
-        "network": [train.records.shape[1], *WIDTHS, 2], "values": len(_age(train).values),
-        "records": RECORDS, "batch": BATCH, "epochs": epochs, "threads": threads,
+        "network": [train.records.shape[1], *ADULT.widths, 2], "values": len(ADULT.values),
+        "records": recipe.records, "batch": recipe.batch, "epochs": epochs, "threads": threads,
         "seconds": medians(taken), "times the epoch of Opacus": medians(ratios), "all": taken,
     }  # fmt: skip
-
-
-def _epoch(private: Loop, ask: Callable[[], object]) -> float:
-    """Seconds that an epoch takes, with what is asked after it."""
-
-    def epoch() -> None:
-        for x, y in private.loader:
-            private.step(x, y)
-        ask()
-
-    return seconds(epoch)
-
-
-def _age(dataset: Dataset) -> Attribute:
-    low, high = RANGES["age"]
-    values = [(years - low) / (high - low) for years in range(low, high + 1)]
-    return Attribute.column("age", values, columns=dataset.columns)
-
-
-def _training(train: Dataset, asked: str | None) -> tuple[Loop, Callable[[], object]]:
-    """A training, with Opacus where anything is asked, and what is asked."""
-    torch.manual_seed(SEED)
-    options = {} if asked is None else {"noise_multiplier": NOISE, "max_grad_norm": CLIP_NORM}
-    private = loop(
-        dense(train.records.shape[1], *WIDTHS, 2), tensors(train), BATCH, rate=LEARNING_RATE,
-        accountant="rdp", **options,
-    )  # fmt: skip
-    if not asked:
-        return private, lambda: None
-    if asked == "accountant":
-        return private, lambda: private.engine.get_epsilon(1e-5)
-    watchers = []
-    if asked != "membership":
-        watchers.append(AttributeInference(_age(train), analysis=asked))  # type: ignore[arg-type]
-    monitor = Monitor(**private.parts(), watchers=watchers, show=None, metric="bayes_security")
-    return private, watchers[0].risk if watchers else monitor.answer
 
 
 # The attack ---------------------------------------------------------------------------------------

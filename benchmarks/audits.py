@@ -24,6 +24,7 @@ from dprime.attack.trainer import Game
 from dprime.audit import AuditConfig, judge, lower_bound
 from dprime.audit.audits import adversary_of, target_of
 from dprime.audit.planner import Criterion
+from dprime.audit.separation import separation
 
 DELTA = 1e-5
 METHODS = ("gaussian", "band", "clopper-pearson")
@@ -104,28 +105,14 @@ def crafted(quick: bool, device: str) -> Found:
                 trials=many, seed=11,
                 training={"steps": 30, "learning_rate": rate, "clip_norm": 1.0}, **words,
             )  # fmt: skip
-            d, error = rank_distance(inside, outside)
-            row[name] = {"d_prime": d, "standard_error": error, "about": about}
+            found = separation(inside, outside)  # by ranks: losses have long tails
+            error = (found.high - found.low) / 2 / float(scipy.stats.norm.ppf(0.975))
+            row[name] = {"d_prime": found.value, "standard_error": error, "about": about}
         error = math.hypot(*(row[name]["standard_error"] for name in ("natural", "crafted")))
         row["apart"] = (row["crafted"]["d_prime"] - row["natural"]["d_prime"]) / error
         say(row)
         rows.append(row)
     return {"rows": rows}
-
-
-def rank_distance(inside: Floats, outside: Floats) -> tuple[float, float]:
-    """d′ from the area under the ROC curve, √2 Φ⁻¹(AUC), with its standard error.
-
-    Losses have long tails, which ranks do not mind. Error by DeLong et al. 1988.
-    """
-    both = scipy.stats.rankdata(np.concatenate([inside, outside]))
-    n, m = len(inside), len(outside)
-    beaten = (both[:n] - scipy.stats.rankdata(inside)) / m  # share of `out` below each of `in`
-    beats = 1 - (both[n:] - scipy.stats.rankdata(outside)) / n
-    area = float(beaten.mean())
-    error = math.sqrt(beaten.var(ddof=1) / n + beats.var(ddof=1) / m)
-    z = scipy.special.ndtri(area)
-    return math.sqrt(2) * z, math.sqrt(2) * error / scipy.stats.norm.pdf(z)
 
 
 def weights(quick: bool, device: str) -> Found:

@@ -118,7 +118,6 @@ class OneSecond:
     """Work that keeps a core busy for a second, and returns what a block of 200 trials does."""
 
     def __call__(self, block: int) -> dict[str, np.ndarray[Any, Any]]:
-        """Play a block."""
         end = time.perf_counter() + 1.0
         while time.perf_counter() < end:
             pass

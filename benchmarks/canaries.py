@@ -102,7 +102,6 @@ def _powers(quick: bool) -> list[Found]:
 
 
 def _power(stated: dprime.DPSGD, count: int, trainings: int) -> float | None:
-    """The largest share of the noise that is found out."""
     claim, rng = stated.curve(), np.random.default_rng(count)
     for share in SHARES:
         missed = trained = 0

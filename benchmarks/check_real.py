@@ -3,8 +3,8 @@
     python -m benchmarks check_real --folder FOLDER
 
 Claim: docs/check.md. Finds the errors and warnings of each file below a folder of repositories
-that makes an engine of Opacus or calls make_private; `check_corpus.json` has such lines with the
-verdicts of a reader. Tests and the libraries' own code are left out.
+that makes an engine of Opacus or calls make_private; `check_corpus` in results.json has such
+lines with the verdicts of a reader. Tests and the libraries' own code are left out.
 """
 
 from __future__ import annotations

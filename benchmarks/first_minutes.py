@@ -1,6 +1,6 @@
 """How long is it from nothing to a first certified answer, and to the report of an audit?
 
-    python -m benchmarks first_minutes --out benchmarks/first_minutes.json     # about three minutes
+    python -m benchmarks first_minutes --out benchmarks/results.json     # about three minutes
 
 Two people start in an empty environment with what one upload would give them, a wheel. One has an ε
 and a δ and asks for the advantage that they leave to an attacker; the answer is compared with the
@@ -31,7 +31,6 @@ CONSTRAINTS = ROOT / "constraints.txt"
 
 
 def measure(quick: bool, only: Collection[str] | None) -> Found:
-    """Both, or the answer alone."""
     made = {"answer": answer, "report": report}
     return parts(made, only or (["answer"] if quick else None))
 
@@ -48,7 +47,6 @@ def answer() -> Found:
 
 
 def report() -> Found:
-    """An audit, its report and its card."""
     with tempfile.TemporaryDirectory() as folder:
         start = Start(Path(folder), "dprime[train,show]")
         start.step(AUDIT)

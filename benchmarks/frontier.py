@@ -1,6 +1,6 @@
 """At an equal bound on precision, which share of a pool gives the best model?
 
-    DPRIME_DATA=… python -m benchmarks frontier --device cuda --out benchmarks/frontier.json
+    DPRIME_DATA=… python -m benchmarks frontier --device cuda --out benchmarks/results.json
 
 Claim: docs/frontier.md. After Thudi et al. (2024, figures 5 and 6): the bounds are those of π = ½
 with ε = 1 and ε = 2, for attackers who find at least 1 % of the members. The noise is chosen by the
@@ -55,18 +55,18 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def measure(quick: bool, device: str, only: list[str] | None, out: Path | None) -> Found:
+def measure(quick: bool, device: str, only: list[str] | None, kept: Path | None) -> Found:
     precisions = PRECISIONS[:1] if quick else PRECISIONS
     made = {
-        name: lambda name=name: [_run(name, each, quick, device, out) for each in precisions]
+        name: lambda name=name: [_run(name, each, quick, device, kept) for each in precisions]
         for name in SETTINGS
     }
     return {"runs": parts(made, only)}
 
 
-def _run(name: str, precision: float, quick: bool, device: str, out: Path | None) -> Found:
+def _run(name: str, precision: float, quick: bool, device: str, kept: Path | None) -> Found:
     setting, data = SETTINGS[name], load(name)
-    file = out and out.with_name(f"{out.stem}-{name}-{precision}.run")
+    file = kept and kept.with_name(f"frontier-{name}-{precision}.run")
     pool = data.train.take(range(4000)) if quick else data.train
     data = Split(pool.distinct(), data.test)
     made = plan(

@@ -55,7 +55,6 @@ def measure(quick: bool, only: list[str] | None) -> Found:
 
 
 def _moments(start: float, more: int, last: float, quick: bool) -> Iterator[float]:
-    """Every tenth of a second of the start, and random ones."""
     rng = random.Random(1)
     step = start / 4 if quick else 0.1
     yield from (number * step for number in range(round(start / step)))
@@ -84,14 +83,12 @@ class Killed:
         for moment in _moments(*BACKENDS[self.name], quick):
             self._start(moment, next(ways))
         self._start(600.0, "none")
-        ways_of = {way: n for way, n in self.found.items() if way in WAYS}
-        counts = {name: n for name, n in self.found.items() if name not in WAYS}
-        return {**counts, "ways": ways_of, "slowest_end_seconds": self.slowest}
+        ways_of = {way: self.found.pop(way) for way in WAYS if way in self.found}
+        return {**self.found, "ways": ways_of, "slowest_end_seconds": self.slowest}
 
     def _start(self, moment: float, way: str) -> None:
-        words: tuple[str, ...] = ("resume", str(self.path))
-        if not self.path.exists():
-            words = (*self.audit, "--run", str(self.path))
+        resumed, begun = ("resume", str(self.path)), (*self.audit, "--run", str(self.path))
+        words = resumed if self.path.exists() else begun
         where = ("--backend", self.name, *(["--workers", "2"] if self.name == "processes" else []))
         with tempfile.TemporaryFile("w+") as said:
             process = dprime(*words, *where, stderr=said, start_new_session=True)
@@ -141,8 +138,7 @@ class Killed:
         self.found["finished_blocks_lost"] += len(self._done - now)
         self._done = set() if complete else now
         if complete:
-            same = _arrays(self.path) == self.kept
-            self.found["runs_that_differ"] += not same
+            self.found["runs_that_differ"] += _arrays(self.path) != self.kept
             self.found["runs"] += 1
 
 

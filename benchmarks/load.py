@@ -21,8 +21,7 @@ import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -32,13 +31,14 @@ from benchmarks.timing import Found, explorer, spread_ms
 from dprime.request import MECHANISM
 from dprime.web.options import SLIDERS, TARGET_SLIDERS
 
+psutil: Any = import_module("psutil")
+
 CHARTS = "trade-off,trade-off-corner,precision"
 """The charts that come with the numbers."""
 
-SHOWN = ("noise_multiplier", "sample_rate", "steps", "group_size")
-"""What the chart of the risk is asked for at, beside the adjacency."""
+SHOWN = ("noise_multiplier", "sample_rate", "steps", "group_size", "adjacency")
+"""What the chart of the risk is asked for at."""
 
-ADJACENCIES = ("add-remove", "replace")
 USERS, SECONDS, SEED = 50, 60, 1
 CHOOSING = 0.2
 """Share of the users who have the page choose a parameter."""
@@ -53,52 +53,47 @@ ABUSED, BUSY = 0.1, "503 with Retry-After"
 MOST_GROWN, QUIET = 200, 10.0
 """Megabytes that may be left of the abuse, so many seconds after its end."""
 
-
 Query = dict[str, str]
 
 
 def walk(rng: random.Random) -> Iterator[Query]:
-    """What the page of somebody asks, move after move."""
-    positions = {name: slider.positions for name, slider in SLIDERS.items()}
-    places = {name: slider.positions.index(slider.default) for name, slider in SLIDERS.items()}
-    choosing, adjacency = {}, "add-remove"
+    sliders, choosing, adjacency = dict(SLIDERS), {}, "add-remove"
     if rng.random() < CHOOSING:
         target, free = rng.choice(list(TARGET_SLIDERS)), rng.choice(MECHANISM)
         choosing = {"target": target, "free": free}  # the page sets the free slider itself
-        positions["value"] = TARGET_SLIDERS[target].positions
-        places["value"] = positions["value"].index(TARGET_SLIDERS[target].default)
+        sliders["value"] = TARGET_SLIDERS[target]
+    places = {name: each.positions.index(each.default) for name, each in sliders.items()}
     movable = [name for name in (*places, "adjacency") if name != choosing.get("free")]
     while True:
         name = rng.choice(movable)
         if name == "adjacency":
-            adjacency = ADJACENCIES[1 - ADJACENCIES.index(adjacency)]
+            adjacency = "add-remove" if adjacency == "replace" else "replace"
         else:
-            step = rng.choice((-3, -2, -1, 1, 2, 3))
-            places[name] = min(max(places[name] + step, 0), len(positions[name]) - 1)
+            moved = places[name] + rng.choice((-3, -2, -1, 1, 2, 3))
+            places[name] = min(max(moved, 0), len(sliders[name].positions) - 1)
         if adjacency == "replace":  # groups are certified for add-remove only
             places["group_size"] = 0
-        query = {each: str(positions[each][place]) for each, place in places.items()}
+        query = {each: str(sliders[each].positions[place]) for each, place in places.items()}
         query.pop(choosing.get("free", ""), None)
         yield query | {"adjacency": adjacency, **choosing}
 
 
 def charts_of(query: Query, chosen: Mapping[str, Any] | None = None) -> str:
     """The address of the chart of a setting's risk."""
-    shown = {name: query[name] for name in SHOWN if name in query}
-    shown |= {"adjacency": query["adjacency"], "charts": "risk"}
+    shown = {name: query[name] for name in SHOWN if name in query} | {"charts": "risk"}
     if chosen is not None:
         shown[chosen["name"]] = str(chosen["value"])
     return f"/api/charts?{urlencode(shown)}"
 
 
-@dataclass
 class Heard:
     """How long answers took, by their kind, and why others were lost."""
 
-    seconds: dict[str, list[float]] = field(default_factory=dict)
-    lost: Counter[str] = field(default_factory=Counter)
-    again: int = 0
-    abuse: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    def __init__(self) -> None:
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+        self.lost: Counter[str] = Counter()
+        self.abuse: dict[str, Counter[str]] = defaultdict(Counter)
+        self.again = 0
 
     async def get(self, client: httpx.AsyncClient, address: str) -> httpx.Response:
         """An answer; as the page, it comes again twice when it is asked to."""
@@ -133,8 +128,8 @@ class Heard:
             self.lost[type(error).__name__] += 1
             return drawn
         if answer.status_code == 200 or _impossible(answer):
-            self.seconds.setdefault(kind, []).append(time.perf_counter() - start)
-            self.seconds.setdefault("numbers", []).append(numbers)
+            self.seconds[kind].append(time.perf_counter() - start)
+            self.seconds["numbers"].append(numbers)
         elif answer.status_code == 503 and "retry-after" in answer.headers:
             self.lost[BUSY] += 1
         else:
@@ -142,17 +137,16 @@ class Heard:
         return charts
 
     def told(self) -> Found:
-        """The times of all, and of each kind."""
         every = [s for kind, times in self.seconds.items() if kind != "numbers" for s in times]
-        lost = {"lost": self.lost.total(), "lost_because": dict(self.lost), "again": self.again}
         kinds = {
             kind: {"answers": len(times), **spread_ms(times)}
             for kind, times in sorted(self.seconds.items())
         }
-        abuse = {"abuse": {kind: dict(found) for kind, found in sorted(self.abuse.items())}}
+        abuse = {kind: dict(found) for kind, found in sorted(self.abuse.items())}
         return {
-            "moves": len(every) + self.lost.total(), **lost, **spread_ms(every), **kinds,
-            **(abuse if self.abuse else {}),
+            "moves": len(every) + self.lost.total(), "lost": self.lost.total(),
+            "lost_because": dict(self.lost), "again": self.again, **spread_ms(every), **kinds,
+            **({"abuse": abuse} if abuse else {}),
         }  # fmt: skip
 
 
@@ -239,7 +233,6 @@ async def abuse(heard: Heard, address: str, rng: random.Random) -> None:
 
 
 def measure(quick: bool, only: list[str] | None = None) -> Found:
-    """Start the server, let the users play, and count."""
     users, seconds = (3, 5) if quick else (USERS, SECONDS)
     shares = {"alone": 0.0, "abused": ABUSED}
     return {name: measured(users, seconds, shares[name]) for name in only or shares}
@@ -272,69 +265,38 @@ async def _played(
 ) -> tuple[int, dict[str, float]]:
     limits = httpx.Limits(max_connections=2 * users, max_keepalive_connections=2 * users)
     async with httpx.AsyncClient(base_url=address, timeout=LONGEST, limits=limits) as client:
-        await _awake(client)
+        transport = httpx.AsyncHTTPTransport(retries=10)
+        async with httpx.AsyncClient(transport=transport, timeout=LONGEST) as first:
+            await first.get(f"{address}/static/vega.js")  # it may not be listening yet
+        await asyncio.sleep(3.0)  # as somebody who opens the page
         used = _used(process)
-        start = int(used.get("server_megabytes", 0) + used.get("workers_megabytes", 0))
+        start = int(used["server_megabytes"] + used["workers_megabytes"])
+
+        async def play(number: int) -> None:
+            """One move a second; the next one waits where an answer takes longer."""
+            rng = random.Random(f"{SEED}/{number}")
+            queries, drawn = walk(rng), ""
+            begin = time.perf_counter() + rng.random()
+            for turn in range(moves):
+                await asyncio.sleep(max(0.0, begin + turn - time.perf_counter()))
+                if abused and rng.random() < abused:
+                    group.create_task(abuse(heard, address, rng))
+                else:
+                    drawn = await heard.ask(client, next(queries), drawn)
+
         async with asyncio.TaskGroup() as group:
-            for n in range(users):
-                rng = random.Random(f"{SEED}/{n}")
-                group.create_task(_play(group, client, heard, rng, moves, abused))
+            for number in range(users):
+                group.create_task(play(number))
         await asyncio.sleep(QUIET)
         await client.get("/api/options")  # it still answers
         return start, _used(process)
 
 
-async def _play(
-    group: asyncio.TaskGroup,
-    client: httpx.AsyncClient,
-    heard: Heard,
-    rng: random.Random,
-    moves: int,
-    abused: float,
-) -> None:
-    """One move a second; the next one waits where an answer takes longer."""
-    queries, drawn = walk(rng), ""
-    begin = time.perf_counter() + rng.random()
-    for number in range(moves):
-        await asyncio.sleep(max(0.0, begin + number - time.perf_counter()))
-        if abused and rng.random() < abused:
-            group.create_task(abuse(heard, str(client.base_url), rng))
-        else:
-            drawn = await heard.ask(client, next(queries), drawn)
-
-
-async def _awake(client: httpx.AsyncClient) -> None:
-    """Wait until the server answers, as somebody does who opens the page."""
-    for _ in range(300):
-        try:
-            await client.get("/static/vega.js")
-        except httpx.ConnectError:
-            await asyncio.sleep(0.1)
-        else:
-            await asyncio.sleep(3.0)
-            return
-    raise RuntimeError("the server did not start")
-
-
 def _used(pid: int) -> dict[str, float]:
-    """Memory and processor time of the server and of its processes, where the system says it.
-
-    Memory that processes share is counted once.
-    """
-    if not Path("/proc/self/task").exists():
-        return {}
-    used: dict[str, float] = defaultdict(float)
-    for who, each in [("server", pid), *(("workers", child) for child in _below(pid))]:
-        memory = Path(f"/proc/{each}/smaps_rollup").read_text().splitlines()
-        line = next(each for each in memory if each.startswith("Pss:"))
-        used[f"{who}_megabytes"] += int(line.split()[1]) // 1000
-        ticks = Path(f"/proc/{each}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
-        used[f"{who}_cpu_s"] += round(sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"), 1)
+    """Memory and processor time of the server and of its processes; what they share counts once."""
+    server, used = psutil.Process(pid), Counter[str]()
+    for process in [server, *server.children(recursive=True)]:
+        who = "server" if process.pid == pid else "workers"
+        used[f"{who}_megabytes"] += process.memory_full_info().pss // 10**6
+        used[f"{who}_cpu_s"] += round(sum(process.cpu_times()[:2]), 1)
     return dict(used)
-
-
-def _below(pid: int) -> list[int]:
-    """The processes that a process has begun, and those that they have."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    children = [int(c) for task in tasks for c in (task / "children").read_text().split()]
-    return [*children, *(each for child in children for each in _below(child))]

@@ -36,12 +36,12 @@ def convolutional() -> nn.Module:
     )  # fmt: skip
 
 
-def tramer_boneh() -> nn.Module:
+def tramer_boneh(channels: int = 1, flat: int = 512) -> nn.Module:
     """Tramèr and Boneh (2021, table 8): two convolutions with tanh."""
     return nn.Sequential(
-        nn.Conv2d(1, 16, 8, stride=2, padding=3), nn.Tanh(), nn.MaxPool2d(2, 1),
+        nn.Conv2d(channels, 16, 8, stride=2, padding=3), nn.Tanh(), nn.MaxPool2d(2, 1),
         nn.Conv2d(16, 32, 4, stride=2), nn.Tanh(), nn.MaxPool2d(2, 1),
-        nn.Flatten(), nn.Linear(512, 32), nn.Tanh(), nn.Linear(32, 10),
+        nn.Flatten(), nn.Linear(flat, 32), nn.Tanh(), nn.Linear(32, 10),
     )  # fmt: skip
 
 
@@ -63,7 +63,6 @@ class Loop:
         }  # fmt: skip
 
     def step(self, x: Tensor, y: Tensor) -> None:
-        """One step on a batch."""
         self.optimizer.zero_grad()
         self.criterion(self.model(x), y).backward()
         self.optimizer.step()
@@ -74,7 +73,6 @@ class Loop:
             yield from self.loader
 
     def train(self, steps: int) -> None:
-        """So many batches of the loader."""
         for x, y in itertools.islice(self.batches(), steps):
             self.step(x, y)
 
@@ -97,7 +95,6 @@ def loop(
 
 
 def tensors(dataset: Dataset) -> TensorDataset:
-    """Records and labels for a loader."""
     return TensorDataset(torch.tensor(dataset.records), torch.tensor(dataset.labels))
 
 

@@ -43,35 +43,34 @@ PLANS = [
 """What is wrong, what watches, and how many trainings."""
 
 
-def measure(quick: bool, out: Path | None) -> Found:
+def measure(quick: bool, kept: Path | None) -> Found:
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore")
-    split, kept = load("mnist"), Kept(out)
+    split, runs, summary = load("mnist"), Kept(kept), []
     data, test = tensors(split.train.take(range(RECORDS))), tensors(split.test.take(range(2000)))
     for wrong, watching, trainings in PLANS:
-        known = {row["seed"] for row in _of(kept.rows, wrong, watching)}
+
+        def own(kind: tuple[str, str] = (wrong, watching)) -> list[Found]:
+            return [run for run in runs.rows if (run["wrong"], run["watching"]) == kind]
+
+        known = {run["seed"] for run in own()}
         for seed in range(2 if quick else trainings):
             if seed not in known:
-                kept.add(_training(data, test, wrong, watching, seed))
-        say(_group(_of(kept.rows, wrong, watching), wrong, watching))
+                runs.add(_training(data, test, wrong, watching, seed))
+        summary.append(_group(own(), wrong, watching))
+        say(summary[-1])
     setting = {
         "data": "mnist", "records": RECORDS, "batch": BATCH, "steps": STEPS, "hidden": HIDDEN,
         "learning_rate": LEARNING_RATE, "epsilon": EPSILON, "delta": DELTA,
         "confidence": CONFIDENCE, "gradient_canaries": GRADIENT, "input_canaries": INPUT,
         "every": EVERY,
     }  # fmt: skip
-    kinds = [(wrong, watching) for wrong, watching, _ in PLANS]
-    return {"setting": setting, "summary": [_group(_of(kept.rows, *kind), *kind) for kind in kinds]}
-
-
-def _of(runs: list[Found], wrong: str, watching: str) -> list[Found]:
-    return [run for run in runs if (run["wrong"], run["watching"]) == (wrong, watching)]
+    return {"setting": setting, "summary": summary}
 
 
 def _training(
     data: TensorDataset, test: TensorDataset, wrong: str, watching: str, seed: int
 ) -> Found:
-    """One training and what its canaries said."""
     start = time.perf_counter()
     torch.manual_seed(seed)
     canaries, mixed = _canaries(data, watching, seed)
@@ -90,11 +89,8 @@ def _training(
     found: Found = {"wrong": wrong, "watching": watching, "seed": seed, "noise": noise}
     if canaries is not None:
         result = canaries.result(delta=DELTA)
-        found |= {
-            "verdict": result.verdict, "guesses": result.guesses, "needed": result.needed,
-            "right": dict(result.counted),
-            "bound": result.bound, "claimed": result.claimed,
-        }  # fmt: skip
+        names = ("verdict", "guesses", "needed", "bound", "claimed")
+        found |= {name: getattr(result, name) for name in names} | {"right": dict(result.counted)}
     records, labels = test.tensors
     with torch.no_grad():
         accuracy = (private.model.eval()(records).argmax(1) == labels).float().mean()

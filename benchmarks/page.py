@@ -28,7 +28,6 @@ MOVE = """(range, position) => {
 
 
 def measure(quick: bool) -> Found:
-    """Milliseconds of each kind of move."""
     with explorer() as (_, address), browsing() as browser:
         plain, choosing = f"{address}/?{START}", f"{address}/?{CHOOSING}"
         first = opened(browser, plain)
@@ -50,7 +49,6 @@ def browsing() -> Iterator[Any]:
 
 
 def opened(browser: Any, address: str) -> Any:
-    """The page, once everything is drawn."""
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
     for _ in range(100):  # the server may not be listening yet
         try:
@@ -81,7 +79,6 @@ def moves(page: Any, quick: bool) -> dict[str, float]:
 
 
 def moved(page: Any, slider: str, position: int) -> float:
-    """One move, to the end."""
     before = page.evaluate(DRAWN)
     page.locator(f"#{slider}").evaluate(MOVE, position)
     page.wait_for_function(f"before => ({DRAWN})() > before", arg=before)

@@ -3,7 +3,7 @@
     python -m benchmarks pages
 
 A table stands between `<!-- begin NAME -->` and `<!-- end NAME -->` of its page in `docs/`, and its
-template between the same markers of the file of that name in `tables/` (Jinja, where the end of a
+template between the same markers below the page's name in `tables.md` (Jinja, where the end of a
 line is dropped after a tag). A table that stands in its page must be what its results say; a place
 that is empty is filled in where the site is built, and so are the charts.
 """
@@ -15,16 +15,23 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, StrictUndefined
 
-from benchmarks import HERE, ROOT, page_charts
+from benchmarks import HERE, ROOT
 from benchmarks.coverage import decisive, limit, share_over
+from dprime.mechanisms import DPSGD
+from dprime.membership.confidence import over_repetitions
+from dprime.show import charts as made
+from dprime.show.chart import Chart
+from dprime.show.charts import FrontierPoint, FrontierSeries, SecurityLine
+from dprime.show.charts.trainings import Across
 from dprime.text import round_down, round_up
 
 Row = Mapping[str, Any]
-PAGES = tuple(sorted(path.name for path in (HERE / "tables").glob("*.md")))
+TEMPLATES = re.split(r"^<!-- page ([\w-]+\.md) -->\n", (HERE / "tables.md").read_text(), flags=re.M)
+PAGES = tuple(TEMPLATES[1::2])
 BLOCK = re.compile(r"(<!-- begin ([\w-]+) -->\n)(.*?)(<!-- end \2 -->)", re.DOTALL)
 
 
@@ -42,39 +49,33 @@ def page_filled(name: str, page: str, *, empty: bool) -> str:
 
 
 def write(docs: Path) -> None:
-    """All tables that stand in the pages."""
     for name in PAGES:
         path = docs / name
         path.write_text(page_filled(name, path.read_text(), empty=False))
 
 
-def charts() -> dict[str, str]:
-    """All drawings, by their path in the documents."""
-    return page_charts.charts(results("papers/cherubin/raw.json")["adult"], results("frontier"))
-
-
 @cache
 def results(source: str) -> Any:
     """Of a benchmark by its name, or of a file of the checkout."""
-    path = ROOT / source if "/" in source else HERE / f"{source}.json"
-    return json.loads(path.read_text())
+    if "/" in source:
+        return json.loads((ROOT / source).read_text())
+    return results("benchmarks/results.json")[source]
 
 
 @cache
 def tables(name: str) -> dict[str, str]:
     """The text of each marker of a page."""
     environment = Environment(
-        loader=FileSystemLoader(HERE / "tables"), trim_blocks=True, lstrip_blocks=True,
-        undefined=StrictUndefined, autoescape=False,
+        trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False
     )  # fmt: skip
     environment.filters |= {"f": shown, "share_over": share_over}
     environment.tests |= {"decisive": decisive}
     environment.globals |= {
         "results": results, "within": within, "below": below, "by": by, "limit": limit,
         "excess": excess, "failures": failures, "over_runs": over_runs, "claims": claims,
-        "epsilon": page_charts.epsilon, "adult_chart": page_charts.adult,
+        "epsilon": epsilon, "adult_chart": adult,
     }  # fmt: skip
-    text = environment.get_template(name).render()
+    text = environment.from_string(TEMPLATES[2 * PAGES.index(name) + 2]).render()
     return {block[1]: block[2].strip() for block in BLOCK.findall(text)}
 
 
@@ -174,3 +175,69 @@ def claims(found: Row) -> str:
             "membership, or the approximate analysis above the full one."
         )
     return f"**It did not hold that attribute is above membership, approximate below full: {held}**"
+
+
+# Charts -------------------------------------------------------------------------------------------
+
+LINES = {"full": "age, full analysis", "approximate": "age, approximate analysis"}
+TITLES = {"mnist": "MNIST", "adult": "Adult"}
+FIRST_EPOCH = 3
+"""From which accuracy is drawn: before it, the model has not learned anything."""
+
+
+def charts() -> dict[str, str]:
+    """All drawings, by their path in the documents."""
+    attributes, runs = results("papers/cherubin/raw.json")["adult"], results("frontier")["runs"]
+    both: tuple[Across, ...] = ("epochs", "accuracy")
+    drawn = {f"attributes-adult-{each}": adult(attributes, each) for each in both}
+    drawn |= {f"frontier-{data}": frontier(each, TITLES[data]) for data, each in runs.items()}
+    return {f"assets/{name}.svg": chart.svg() for name, chart in drawn.items()}
+
+
+def adult(found: Row, across: Across) -> Chart:
+    """Figure 9 or 1 of Cherubin et al. (2024), of the first training."""
+    run, epochs = found["runs"][0], found["epochs"]
+    order, at = list(range(epochs)), [float(epoch) for epoch in range(1, epochs + 1)]
+    if across == "accuracy":
+        at, order = run["accuracy"], []
+        for epoch in range(FIRST_EPOCH - 1, epochs):  # whose accuracy no earlier one reached
+            if not order or at[epoch] > at[order[-1]]:
+                order.append(epoch)
+
+    def line(
+        name: str, kind: Literal["certified", "estimate"], security: Sequence[float]
+    ) -> SecurityLine:
+        return SecurityLine(name, kind, tuple((at[each], security[each]) for each in order))
+
+    certified = [mechanism(found, epoch).curve("replace") for epoch in range(1, epochs + 1)]
+    lines = [line("membership", "certified", [curve.bayes_security() for curve in certified])]
+    estimates = run["security"]["central-limit"]
+    lines += [line(name, "estimate", estimates[kind]) for kind, name in LINES.items()]
+    return made.security(tuple(lines), "Adult", across)
+
+
+def mechanism(found: Row, epochs: int) -> DPSGD:
+    """Of a training after these epochs, whose steps are counted as Opacus does."""
+    steps = -(-found["records"] // found["batch"])
+    return DPSGD(found["noise_multiplier"], 1 / steps, steps * epochs)
+
+
+def epsilon(found: Row) -> float:
+    return mechanism(found, found["epochs"]).curve().epsilon(1e-5)
+
+
+def frontier(runs: Sequence[Row], title: str) -> Chart:
+    """In the form of figure 6 of Thudi et al. (2024); intervals hold for all points together."""
+
+    def point(one: Row, points: int) -> FrontierPoint:
+        finals = [each[-1] for each in one["accuracies"]]
+        return FrontierPoint(
+            one["probability"], *over_repetitions(finals, cells=points).within().numbers,
+            float("inf") if one["epsilon"] is None else one["epsilon"],
+        )  # fmt: skip
+
+    series = (
+        FrontierSeries(run["target"], tuple(point(p, len(run["points"])) for p in run["points"]))
+        for run in runs
+    )
+    return made.frontier(tuple(series), title)

@@ -10,6 +10,7 @@ import resource
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -22,7 +23,7 @@ DELTA, FPR = 1e-5, 0.01
 PRV_EPS_ERROR, PRV_DELTA_ERROR = 0.1, 1e-10
 """As in prv_accountant's own documentation; it has no defaults."""
 
-RISKCAL_RANGE = {"noise_min": 0.3, "noise_max": 50.0}
+RISKCAL_RANGE: dict[str, Any] = {"noise_min": 0.3, "noise_max": 50.0}
 """The default range starts at 0.1, where one evaluation takes riskcal 15 s and more."""
 
 
@@ -48,17 +49,10 @@ WARM_UP = Setting(3.0, 0.05, 100)
 """Asked once before anything is timed, and nowhere else: a tool may remember its answer."""
 
 
-@dataclass(frozen=True)
-class Tool:
-    """A tool, the module whose import is timed, and how it is asked."""
-
-    name: str
-    module: str
-    ask: Callable[[Setting], Any]
-    read: Callable[[Any], Mapping[str, float]] = dict
+Answer = Mapping[str, float]
 
 
-def _ask_dprime(setting: Setting) -> Mapping[str, float]:
+def _ask_dprime(setting: Setting) -> Answer:
     """The curve and every metric that it has."""
     curve = dprime.DPSGD(setting.noise, setting.rate, setting.steps).curve()
     return {
@@ -71,15 +65,14 @@ def _ask_dprime(setting: Setting) -> Mapping[str, float]:
 
 
 def _ask_dp_accounting(setting: Setting) -> tuple[float, Any]:
-    dp = import_module("dp_accounting")
-    pld = import_module("dp_accounting.pld")
+    dp, pld = import_module("dp_accounting"), import_module("dp_accounting.pld")
     accountant = pld.PLDAccountant(dp.NeighboringRelation.ADD_OR_REMOVE_ONE)
     step = dp.PoissonSampledDpEvent(setting.rate, dp.GaussianDpEvent(setting.noise))
     accountant.compose(dp.SelfComposedDpEvent(step, setting.steps))
     return accountant.get_epsilon(DELTA), accountant
 
 
-def _read_dp_accounting(answer: tuple[float, Any]) -> Mapping[str, float]:
+def _read_dp_accounting(answer: tuple[float, Any]) -> Answer:
     epsilon, accountant = answer
     return {"epsilon": epsilon, "advantage": accountant.get_delta(0.0)}
 
@@ -101,47 +94,48 @@ def _ask_opake(setting: Setting) -> tuple[float, Any]:
     return loss.epsilon_at(DELTA), loss
 
 
-def _read_opake(answer: tuple[float, Any]) -> Mapping[str, float]:
+def _read_opake(answer: tuple[float, Any]) -> Answer:
     epsilon, loss = answer
     return {"epsilon": epsilon, "advantage": loss.advantage(), "tpr": 1.0 - loss.beta_at(FPR)}
 
 
-def _ask_prv(setting: Setting) -> tuple[float, float, float]:
+def _ask_prv(setting: Setting) -> Answer:
     prv = import_module("prv_accountant")
-    accountant = prv.PRVAccountant(
-        prvs=prv.PoissonSubsampledGaussianMechanism(
-            noise_multiplier=setting.noise, sampling_probability=setting.rate
-        ),
-        max_self_compositions=setting.steps,
-        eps_error=PRV_EPS_ERROR,
-        delta_error=PRV_DELTA_ERROR,
+    step = prv.PoissonSubsampledGaussianMechanism(
+        noise_multiplier=setting.noise, sampling_probability=setting.rate
     )
+    accountant = prv.PRVAccountant(
+        prvs=step, max_self_compositions=setting.steps, eps_error=PRV_EPS_ERROR,
+        delta_error=PRV_DELTA_ERROR,
+    )  # fmt: skip
     low, estimate, high = accountant.compute_epsilon(DELTA, setting.steps)
-    return low, estimate, high
-
-
-def _read_prv(answer: tuple[float, float, float]) -> Mapping[str, float]:
-    low, estimate, high = answer
     return {"epsilon_low": low, "epsilon_estimate": estimate, "epsilon": high}
 
 
-def _ask_riskcal(setting: Setting) -> Mapping[str, float]:
+def _ask_riskcal(setting: Setting) -> Answer:
     dpsgd = import_module("riskcal.calibration.dpsgd")
     training = {
         "noise_multiplier": setting.noise, "sample_rate": setting.rate, "num_steps": setting.steps,
     }  # fmt: skip
     advantage = dpsgd.get_advantage_for_dpsgd(**training)
-    return {
-        "advantage": advantage,
-        "tpr": 1.0 - dpsgd.get_beta_for_dpsgd(**training, alpha=FPR),
-    }
+    return {"advantage": advantage, "tpr": 1.0 - dpsgd.get_beta_for_dpsgd(**training, alpha=FPR)}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool, the module whose import is timed, and how it is asked."""
+
+    name: str
+    module: str
+    ask: Callable[[Setting], Any]
+    read: Callable[[Any], Answer] = dict
 
 
 DPRIME = Tool("dprime", "dprime", _ask_dprime)
 PEERS = (
     Tool("dp_accounting", "dp_accounting.pld", _ask_dp_accounting, _read_dp_accounting),
     Tool("opake", "opake.accounting", _ask_opake, _read_opake),
-    Tool("prv_accountant", "prv_accountant", _ask_prv, _read_prv),
+    Tool("prv_accountant", "prv_accountant", _ask_prv),
     Tool("riskcal", "riskcal", _ask_riskcal),
 )
 TOOLS = {tool.name: tool for tool in (DPRIME, *PEERS)}
@@ -152,61 +146,43 @@ Find = Callable[[Goal, float], float]
 """Noise for a goal; the second argument is dprime's answer, for whoever needs a first guess."""
 
 
-def _dprime(ceiling: Callable[[float], dict[str, Any]]) -> Find:
-    def find(goal: Goal, _answer: float) -> float:
-        training = dprime.DPSGD(sample_rate=goal.rate, steps=goal.steps)
-        return float(dprime.choose(training, **ceiling(goal.ceiling)).noise_multiplier or 0.0)
-
-    return find
-
-
-def _riskcal_advantage(goal: Goal, _answer: float) -> float:
-    found: float = import_module("riskcal.calibration.dpsgd").find_noise_multiplier_for_advantage(
-        advantage=goal.ceiling, sample_rate=goal.rate, num_steps=goal.steps
-    )
-    return found
+def _dprime(target: str, goal: Goal, _answer: float) -> float:
+    training = dprime.DPSGD(sample_rate=goal.rate, steps=goal.steps)
+    ceiling: dict[str, Any] = {target: goal.ceiling}
+    ceiling |= {"fpr": FPR} if target == "tpr" else {}
+    return float(dprime.choose(training, **ceiling).noise_multiplier or 0.0)
 
 
-def _riskcal_tpr(**options: float) -> Find:
-    def find(goal: Goal, _answer: float) -> float:
-        dpsgd = import_module("riskcal.calibration.dpsgd")
-        found: float = dpsgd.find_noise_multiplier_for_err_rates(
-            alpha=FPR, beta=1.0 - goal.ceiling, sample_rate=goal.rate, num_steps=goal.steps,
-            **options,
-        )  # fmt: skip
-        return found
-
-    return find
+def _riskcal(target: str, goal: Goal, _answer: float, **options: Any) -> float:
+    dpsgd = import_module("riskcal.calibration.dpsgd")
+    training = {"sample_rate": goal.rate, "num_steps": goal.steps, **options}
+    if target == "advantage":
+        return float(dpsgd.find_noise_multiplier_for_advantage(advantage=goal.ceiling, **training))
+    beta = 1.0 - goal.ceiling
+    return float(dpsgd.find_noise_multiplier_for_err_rates(alpha=FPR, beta=beta, **training))
 
 
-def _opake(budget: Callable[[Any, float], Any]) -> Find:
+def _opake(target: str, goal: Goal, answer: float) -> float:
     """A bracket is required: it is laid around dprime's answer, more help than a user has."""
-
-    def find(goal: Goal, answer: float) -> float:
-        opake = import_module("opake.accounting")
-        found: float = opake.calibrate(
-            budget(opake, goal.ceiling),
-            lambda noise: _opake_process(noise, goal.rate, goal.steps),
-            param_min=answer / 4.0,
-            param_max=answer * 4.0,
-        ).param
-        return found
-
-    return find
+    opake = import_module("opake.accounting")
+    budget = opake.advantage_budget(goal.ceiling)
+    if target == "tpr":
+        budget = opake.beta_budget(1.0 - goal.ceiling, alpha=FPR)
+    found = opake.calibrate(
+        budget, lambda noise: _opake_process(noise, goal.rate, goal.steps),
+        param_min=answer / 4.0, param_max=answer * 4.0,
+    )  # fmt: skip
+    return float(found.param)
 
 
 WAYS: Mapping[str, Mapping[str, Find]] = {
-    "advantage": {
-        "dprime": _dprime(lambda most: {"advantage": most}),
-        "riskcal": _riskcal_advantage,
-        "opake": _opake(lambda opake, ceiling: opake.advantage_budget(ceiling)),
-    },
-    "tpr": {
-        "dprime": _dprime(lambda most: {"tpr": most, "fpr": FPR}),
-        "riskcal": _riskcal_tpr(),
-        "riskcal, narrow range": _riskcal_tpr(**RISKCAL_RANGE),
-        "opake": _opake(lambda opake, ceiling: opake.beta_budget(1.0 - ceiling, alpha=FPR)),
-    },
+    target: {
+        "dprime": partial(_dprime, target),
+        "riskcal": partial(_riskcal, target),
+        **({"riskcal, narrow range": partial(_riskcal, target, **RISKCAL_RANGE)} if narrow else {}),
+        "opake": partial(_opake, target),
+    }
+    for target, narrow in (("advantage", False), ("tpr", True))
 }
 """By target and by tool."""
 
@@ -230,8 +206,6 @@ def _peak_mib() -> float:
     """
     status = Path("/proc/self/status")
     if status.exists():
-        for line in status.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
+        return int(status.read_text().partition("VmHWM:")[2].split()[0]) / 1024
     unit = 1024**2 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit

@@ -47,33 +47,25 @@ CHECKED = (
 )  # fmt: skip
 """The settings whose values the project's tests pin to five digits."""
 
-SPAN = (
+BY_RATE: dict[float, tuple[tuple[float, int], ...]] = {
     # Rate 1e-5: nearly all of a step's loss is tiny, one step in a million loses 5 or more.
-    *(Setting(noise, 1e-5, steps) for noise, steps in (
-        (0.5, 100_000), (0.5, 1_000_000), (0.6, 1_000_000), (0.8, 1_000_000), (1.0, 1_000_000),
-        (2.0, 1_000_000),
-    )),
-    *(Setting(noise, 1e-4, steps) for noise, steps in (
-        (0.5, 10_000), (0.5, 100_000), (0.6, 100_000), (0.7, 1_000_000), (0.8, 1_000_000),
-        (1.0, 1_000_000), (4.0, 1_000_000),
-    )),
-    *(Setting(noise, 0.001, steps) for noise, steps in (
-        (0.5, 1_000), (0.6, 10_000), (0.8, 50_000), (1.5, 200_000), (2.0, 1_000_000),
-        (8.0, 1_000_000),
-    )),
-    # The training that everyone quotes: 60,000 records, batches of 256, 60 epochs.
-    Setting(1.1, 256 / 60_000, 14_062),
-    *(Setting(noise, 0.01, steps) for noise, steps in (
-        (0.5, 100), (0.6, 1_000), (0.8, 1_000), (1.5, 10_000), (2.0, 2_000), (4.0, 100_000),
-        (10.0, 1_000_000),
-    )),
-    Setting(3.0, 0.02, 20_000), Setting(1.0, 0.05, 500),
+    1e-5: ((0.5, 100_000), *((noise, 1_000_000) for noise in (0.5, 0.6, 0.8, 1.0, 2.0))),
+    1e-4: ((0.5, 10_000), (0.5, 100_000), (0.6, 100_000),
+           *((noise, 1_000_000) for noise in (0.7, 0.8, 1.0, 4.0))),
+    0.001: ((0.5, 1_000), (0.6, 10_000), (0.8, 50_000), (1.5, 200_000), (2.0, 1_000_000),
+            (8.0, 1_000_000)),
+    256 / 60_000: ((1.1, 14_062),),  # everyone's: 60,000 records, batches of 256, 60 epochs
+    0.01: ((0.5, 100), (0.6, 1_000), (0.8, 1_000), (1.5, 10_000), (2.0, 2_000), (4.0, 100_000),
+           (10.0, 1_000_000)),
+    0.02: ((3.0, 20_000),),
+    0.05: ((1.0, 500),),
     # Rate 0.1: few steps, or much noise.
-    *(Setting(noise, 0.1, steps) for noise, steps in (
-        (0.7, 100), (0.8, 1_000), (1.0, 100), (2.0, 1_000), (8.0, 10_000), (20.0, 100_000),
-        (50.0, 1_000_000),
-    )),
-)  # fmt: skip
+    0.1: ((0.7, 100), (0.8, 1_000), (1.0, 100), (2.0, 1_000), (8.0, 10_000), (20.0, 100_000),
+          (50.0, 1_000_000)),
+}  # fmt: skip
+SPAN = tuple(
+    Setting(noise, rate, steps) for rate, pairs in BY_RATE.items() for noise, steps in pairs
+)
 SETTINGS = CHECKED + SPAN
 QUICK = (*CHECKED[:2], Setting(0.5, 1e-5, 1_000_000))
 HEAVIEST = (
@@ -153,7 +145,6 @@ def _imports(rounds: int) -> list[Found]:
 
 
 def speed(quick: bool) -> Found:
-    """Rows for every setting and their summary."""
     for tool in TOOLS.values():  # imports and first-call work are not what is compared
         _asked(tool, WARM_UP, 1)
     rows = []

@@ -56,7 +56,6 @@ def measure(quick: bool, device: str) -> Found:
 
 
 def _pool() -> Dataset:
-    """The first images of MNIST's training set."""
     return load("mnist").train.take(range(POOL))
 
 

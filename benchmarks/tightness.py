@@ -22,17 +22,17 @@ from reference import Contour, FewSteps, OneStep, SlowIntegralError, Truth, simu
 SEED, COUNT = 20260, 260
 
 
-def measure(quick: bool, out: Path | None) -> Found:
-    kept = Kept(out)
+def measure(quick: bool, kept: Path | None) -> Found:
+    known = Kept(kept)
     with np.errstate(all="ignore"):
-        for z, q, steps in settings(4 if quick else COUNT)[len(kept.rows) :]:
+        for z, q, steps in settings(4 if quick else COUNT)[len(known.rows) :]:
             worlds = {
                 name: exact(z, q, steps, replace=replace)
                 for name, replace in (("add-remove", False), ("replace", True))
             }
-            kept.add({"noise": z, "rate": q, "steps": steps, **worlds})
+            known.add({"noise": z, "rate": q, "steps": steps, **worlds})
             say(f"{z} {q} {steps}: {', '.join(each['method'] for each in worlds.values())}")
-    return {"rows": kept.rows}
+    return {"rows": known.rows}
 
 
 def settings(count: int) -> list[tuple[float, float, int]]:

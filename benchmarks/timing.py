@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,7 +41,6 @@ ENOUGH_S = 5.0
 
 
 def say(line: object) -> None:
-    """A line of progress."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -49,7 +48,6 @@ def say(line: object) -> None:
 
 
 def parts(made: Mapping[str, Callable[[], Any]], only: Collection[str] | None) -> Found:
-    """All parts, or those that are asked for."""
     if unknown := set(only or ()) - set(made):
         sys.exit(f"--only: there are {', '.join(made)}, not {', '.join(sorted(unknown))}.")
     found = {}
@@ -60,16 +58,24 @@ def parts(made: Mapping[str, Callable[[], Any]], only: Collection[str] | None) -
     return found
 
 
-def write(path: Path, result: Mapping[str, Any]) -> None:
+def write(path: Path, results: Mapping[str, Any]) -> None:
     """As JSON with one line for each row; an infinite number is a word, what is none is null."""
-    lines = []
-    for name, value in result.items():
-        text = json.dumps(_plain(value), indent=1, ensure_ascii=False, allow_nan=False)
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            rows = (json.dumps(_plain(row), ensure_ascii=False, allow_nan=False) for row in value)
-            text = "[\n  " + ",\n  ".join(rows) + "\n ]"
-        lines.append(f" {json.dumps(name)}: {text}")
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    path.write_text(_text(_plain(results), 4) + "\n")
+
+
+def _text(value: Any, depth: int, indent: str = "") -> str:
+    """Names are in lines of their own to this depth, and rows always."""
+    deeper = f"{indent} "
+    if depth and isinstance(value, dict) and value:
+        named = value.items()
+        items = [f"{json.dumps(name)}: {_text(each, depth - 1, deeper)}" for name, each in named]
+        first, last = "{}"
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        items = [_text(row, 0) for row in value]
+        first, last = "[]"
+    else:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return f"{first}\n{deeper}" + f",\n{deeper}".join(items) + f"\n{indent}{last}"
 
 
 def _plain(value: Any) -> Any:
@@ -83,15 +89,14 @@ def _plain(value: Any) -> Any:
 
 
 class Kept:
-    """Rows of a run that may be cut off: they are beside the result until it is written."""
+    """Rows of a run that may be cut off, in a file beside the results until these are written."""
 
-    def __init__(self, out: Path | None) -> None:
-        self.path = out and out.with_suffix(".part")
-        kept = self.path.read_text() if self.path and self.path.exists() else ""
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        kept = path.read_text() if path and path.exists() else ""
         self.rows = [json.loads(line) for line in kept.splitlines()]
 
     def add(self, row: Found) -> None:
-        """One more."""
         self.rows.append(row)
         if self.path:
             with self.path.open("a") as file:
@@ -120,14 +125,11 @@ def in_turns(
     for number in range(first + rounds):
         for name, work in works.items():
             found = work()
-            if number >= first:
-                taken[name].append(found)
-        say(f"round {number + 1} of {first + rounds}")
+            taken[name] += [found] if number >= first else []
     return taken
 
 
 def medians(taken: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Of each list of times."""
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
@@ -151,17 +153,13 @@ class Outcome:
     values: Mapping[str, float | None] = field(default_factory=dict)
 
     def as_json(self) -> Found:
-        """Plain values."""
         return asdict(self)
 
 
 def attempt(
-    ask: Callable[[], Answer],
-    read: Callable[[Answer], Mapping[str, float]],
-    *,
-    repeats: int = 1,
+    ask: Callable[[], Answer], read: Callable[[Answer], Mapping[str, float]], *, repeats: int = 1,
     limit_s: float,
-) -> Outcome:
+) -> Outcome:  # fmt: skip
     """Time `ask` a few times, and `read` its last answer, untimed."""
     times: list[float] = []
     try:
@@ -172,11 +170,13 @@ def attempt(
                     start = time.perf_counter()
                     answer = ask()
                     times.append(time.perf_counter() - start)
-            values = {name: _finite(value) for name, value in read(answer).items()}
+            said = {name: float(value) for name, value in read(answer).items()}
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic in a peer's Rust code is not an Exception
-        return Outcome(f"failed: {_reason(error)}")
+        text = re.sub(r"/\S*/", "", str(error).strip().split("\n")[0])  # no folder of this machine
+        return Outcome(f"failed: {type(error).__name__}" + (f": {text[:200]}" if text else ""))
+    values = {name: value if math.isfinite(value) else None for name, value in said.items()}
     return Outcome("ok", statistics.median(times), len(times), values)
 
 
@@ -199,17 +199,6 @@ def _time_limit(limit_s: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _finite(value: float) -> float | None:
-    value = float(value)
-    return value if math.isfinite(value) else None
-
-
-def _reason(error: BaseException) -> str:
-    """The error's first sentence, without the folders of this machine."""
-    text = re.sub(r"/\S*/", "", str(error).strip().split("\n")[0])
-    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
-
-
 # Processes ----------------------------------------------------------------------------------------
 
 
@@ -220,7 +209,6 @@ def fresh(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def called(task: str, arguments: str) -> Any:
-    """The other end of `fresh`."""
     module, _, name = task.partition(":")
     return getattr(import_module(module), name)(*json.loads(arguments))
 
@@ -237,7 +225,6 @@ def python(*words: str) -> str:
 
 
 def dprime(*words: str, **options: Any) -> subprocess.Popen[Any]:
-    """A command of dprime, under way."""
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **options}
     return subprocess.Popen([sys.executable, "-m", "dprime", *words], env=_environment(), **quiet)
 
@@ -267,13 +254,16 @@ def machine(device: str = "cpu") -> Found:
     """In words that name no person, host or folder. A load above 0.5: others are at work."""
     load = round(os.getloadavg()[0], 2)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1024**3
-    packages = {name: found for name in PACKAGES if (found := _version(name))}
+    found = {each.name: each.version for each in distributions()}
     if device != "cpu":
         device = import_module("torch").cuda.get_device_name()
     return {
         "cpu": _cpu(), "cores": os.cpu_count(), "memory_gib": round(memory, 1),
         "device": device, "system": platform.system(), "python": platform.python_version(),
-        "packages": {"dprime": import_module("dprime").__version__, **packages},
+        "packages": {
+            "dprime": import_module("dprime").__version__,
+            **{name: found[name] for name in PACKAGES if name in found},
+        },
         "threads": {name: os.environ.get(name, "default") for name in THREAD_VARIABLES},
         "load_before": load, "date": datetime.now(UTC).date().isoformat(),
     }  # fmt: skip
@@ -284,17 +274,8 @@ def memory_of(device: str) -> float:
     return 2.0 if device == "cpu" else 60.0
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
 def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+    return names[0] if names else platform.processor() or platform.machine()

@@ -1,4 +1,4 @@
-"""What the build adds to the documents: reference pages, measured tables and charts, the schema."""
+"""What the build adds to the documents: reference pages, commands, measured tables and charts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -17,6 +18,8 @@ SOURCE = ROOT / "src" / "dprime"
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from benchmarks import pages  # noqa: E402
+from dprime.cli.commands import COMMANDS, imported  # noqa: E402
+from dprime.option import Option  # noqa: E402
 
 LOG = logging.getLogger("mkdocs.hooks.pages")
 
@@ -61,6 +64,8 @@ WHOLE = ("attributes", "canaries", "web")
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 INCLUDED = re.compile(r"^# include (\S+)$", re.MULTILINE)
 IMPORTED = re.compile(r"from dprime\.([\w.]+) import")
+COMMANDS_HERE = "<!-- commands -->"
+"""The place of the commands in docs/api/cli.md, which say themselves what they do."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -83,6 +88,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """The page with all its tables and what it includes; a table that is stale is an error."""
     name = page.file.src_uri
+    if name == "api/cli.md":
+        return markdown.replace(COMMANDS_HERE, "\n".join(map(_section, COMMANDS)))
     if pages.page_filled(name, markdown, empty=False) != markdown:
         LOG.warning(f"{name} is not what its results say: run python -m benchmarks pages.")
     whole = pages.page_filled(name, markdown, empty=True)
@@ -109,3 +116,25 @@ def modules(name: str) -> list[str]:
     paths = [path for path in sorted(folder.rglob("*.py")) if path.stem != "__init__"]
     dotted = [".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in paths]
     return [each for each in dotted if each in named or name in WHOLE]
+
+
+def _section(name: str) -> str:
+    entry, command = COMMANDS[name], imported(name)
+    examples = [f"dprime {name} {each}".strip() for each in entry.examples]
+    lines = [f"## `dprime {name}`", "", f"{entry.help} [More](../{entry.page}).", ""]
+    lines += ["```text", *examples, "```", ""]
+    rows = [_argument(each) for each in command.params if each.param_type_name == "argument"]
+    rows += [_row(option) for option in getattr(command.callback, "options", ())]
+    if rows:
+        lines += ["| | | |", "| --- | --- | --- |", *rows, ""]
+    return "\n".join(lines)
+
+
+def _argument(argument: Any) -> str:
+    return f"| `{argument.display_name_raw}` | | {argument.help} |"
+
+
+def _row(option: Option) -> str:
+    metavar = f"`{option.kind.metavar}`" if option.kind.metavar else ""
+    required = " Required." if option.required else ""
+    return f"| `{option.flag}` | {metavar} | {option.line()}{required} |"

@@ -12,19 +12,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 from dprime.data.devices import device_named
 from papers.entry import SEED, Entry, Paper, Scale, Size
 from papers.page import PAPERS
-
-
-def paper_named(name: str) -> Paper:
-    found: Paper = import_module(f"papers.{name}.entries").PAPER
-    return found
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -39,15 +33,20 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--memory", type=float, default=2.0, help="in GB")
     parser.add_argument("--seed", type=int, default=SEED, help=f"of all random numbers: {SEED}")
-    options = parser.parse_args(words)
-    size: Size = "full" if options.full else "smoke" if options.smoke else "quick"
-    with plainly(parser):
-        device_named(options.device)
-        chosen = [each for name in options.names or PAPERS for each in named(name)]
-        scale = Scale(size, options.device, options.memory, options.seed)
+    parser.add_argument("--processes", type=int, default=1, help="trainings of Cherubin at a time")
+    given = parser.parse_args(words)
+    size: Size = "full" if given.full else "smoke" if given.smoke else "quick"
+    try:
+        device_named(given.device)
+        chosen = [each for name in given.names or PAPERS for each in named(name)]
+        scale = Scale(size, given.device, given.memory, given.seed, given.processes)
         for paper, entry in chosen:
             print(f"{paper.name}/{entry.name}", file=sys.stderr, flush=True)
             show(paper.publish(entry, scale))
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    except KeyboardInterrupt:
+        parser.exit(130, "stopped; what was finished before is kept\n")
 
 
 def named(name: str) -> list[tuple[Paper, Entry]]:
@@ -55,7 +54,7 @@ def named(name: str) -> list[tuple[Paper, Entry]]:
     head, _, wanted = name.partition("/")
     if head not in PAPERS:
         raise ValueError(f"unknown: {head}; give some of {', '.join(PAPERS)}")
-    paper = paper_named(head)
+    paper: Paper = import_module(f"papers.{head}").PAPER
     found = [(paper, entry) for entry in paper.entries if wanted in ("", entry.name)]
     if not found:
         there = ", ".join(entry.name for entry in paper.entries)
@@ -63,19 +62,7 @@ def named(name: str) -> list[tuple[Paper, Entry]]:
     return found
 
 
-@contextmanager
-def plainly(parser: argparse.ArgumentParser) -> Iterator[None]:
-    """What is wrong is said in a sentence; who stops it is not shown where it was."""
-    try:
-        yield
-    except (ValueError, OSError) as error:
-        parser.error(str(error))
-    except KeyboardInterrupt:
-        parser.exit(130, "stopped; what was finished before is kept\n")
-
-
 def show(result: Mapping[str, Any]) -> None:
-    """A line for each claim."""
     print(f"{result['size']}, {result['seconds']:g} s, {result['device']}")
     for claim in result["claims"]:
         ends = [claim["ours"], claim["low"], claim["high"]]

@@ -1,26 +1,25 @@
 """The adversary that knows all but one record, in Bernau et al. and in MOSAICrOWN.
 
-D, D′, a recipe ──► watch() ──► Watched: the adversary's odds, local sensitivities, noise
+D, D′, a recipe ──► watch() ──► Watched: the adversary's odds, local sensitivities, gradients
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy import special, stats
 from torch import Tensor, nn
 
-from dprime import GDP, choose
+from dprime import GDP, bounds, choose
 from dprime.audit.identifiability import predicted_advantage
-from dprime.bounds import classical_noise_multiplier_from_epsilon
 from dprime.data import Dataset
 from dprime.data.dissimilarity import Ranking
 from dprime.train import (
-    Compute,
     EngineContext,
     LikelihoodRatio,
     LocalSensitivity,
@@ -32,7 +31,7 @@ from dprime.train import (
     train,
 )
 from papers.entry import Scale
-from papers.reproduce import Estimate, Floats, normal
+from papers.reproduce import Estimate, Floats, mean, normal
 
 STEPS, LEARNING_RATE, CLIP_NORM = 30, 0.005, 3.0
 """Of both papers' trainings."""
@@ -53,12 +52,7 @@ def belief_exceeded(mu: float, delta: float) -> float:
 
 def classical_noise(epsilon: float, delta: float) -> float:
     """σ of equation 1 in both papers, whose proof covers ε up to 1."""
-    return classical_noise_multiplier_from_epsilon(epsilon, delta=delta, beyond_proof=True)
-
-
-def classical_mu(epsilon: float, delta: float) -> float:
-    """The distance of the worlds with the classical noise."""
-    return 1 / classical_noise(epsilon, delta)
+    return bounds.classical_noise_multiplier_from_epsilon(epsilon, delta=delta, beyond_proof=True)
 
 
 def tight_mu(epsilon: float, delta: float) -> float:
@@ -66,9 +60,40 @@ def tight_mu(epsilon: float, delta: float) -> float:
     return choose(GDP(), epsilon=epsilon, delta=delta).curve().d_prime()
 
 
-def global_sensitivity(adjacency: str) -> float:
-    """2C where a record is replaced, else C."""
-    return CLIP_NORM * (2 if adjacency == "replace" else 1)
+@dataclass(frozen=True)
+class Noise:
+    """The sensitivity that noise is scaled to, and what D′ is: a record replaced or left out."""
+
+    sensitivity: Literal["local", "global"]
+    adjacency: Literal["replace", "add-remove"]
+
+    @property
+    def word(self) -> str:
+        """Both papers' word for the neighbours."""
+        return "bounded" if self.adjacency == "replace" else "unbounded"
+
+    @property
+    def limit(self) -> float:
+        """The global sensitivity: 2C where a record is replaced, else C."""
+        return CLIP_NORM * (2 if self.adjacency == "replace" else 1)
+
+    def recipe(self, delta: float, belief: float = BELIEF, **options: Any) -> TrainingConfig:
+        """Noise for a belief of at most ρ_β, by Rényi composition."""
+        given = {"steps": STEPS, "learning_rate": LEARNING_RATE, **options}
+        multiplier = bounds.rdp_noise_multiplier_from_epsilon(
+            bounds.epsilon_from_belief(belief), delta=delta, steps=given["steps"],
+            adjacency=self.adjacency,
+        )  # fmt: skip
+        return TrainingConfig(
+            clip_norm=CLIP_NORM, noise_multiplier=multiplier, sensitivity=self.sensitivity, **given
+        )
+
+
+LOCAL_BOUNDED = Noise("local", "replace")
+LOCAL_UNBOUNDED = Noise("local", "add-remove")
+GLOBAL_BOUNDED = Noise("global", "replace")
+GLOBAL_UNBOUNDED = Noise("global", "add-remove")
+NOISES = (LOCAL_BOUNDED, LOCAL_UNBOUNDED, GLOBAL_BOUNDED, GLOBAL_UNBOUNDED)
 
 
 def pair(data: Dataset, others: Dataset, ranking: Ranking, place: int) -> TrainingData:
@@ -79,22 +104,32 @@ def pair(data: Dataset, others: Dataset, ranking: Ranking, place: int) -> Traini
     return TrainingData.replace(data, record, others.take([int(ranking.partners[place])]))
 
 
-class EachStep(Observer):
-    """One number of every trial at every step.
+class Gradients(Observer):
+    """Of the records that each trial is trained on, at every step [trial, step].
 
     Attributes:
-        values: [trial, step].
+        lengths: the mean norm before clipping.
+        least: the smallest one.
+        above: the share that is longer than C.
+        losses: the mean loss before the step.
     """
 
-    def __init__(self, read: Callable[[Step], Tensor]) -> None:
-        self._read = read
-        self.values: Floats = np.zeros((0, 0))
-
     def begin(self, run: EngineContext) -> None:
-        self.values = np.zeros((len(run.trials), run.training.steps))
+        shape = len(run.trials), run.training.steps
+        self.lengths, self.least, self.above, self.losses = (np.zeros(shape) for _ in range(4))
 
     def see(self, step: Step) -> None:
-        self.values[step.rows, step.index] = self._read(step).cpu().numpy()
+        there, at = step.mask > 0, (step.rows, step.index)
+
+        def over_batch(values: Tensor) -> Floats:
+            total = (values.double() * step.mask).sum(dim=1)
+            return np.asarray((total / step.mask.expand_as(values).sum(dim=1)).cpu())
+
+        assert step.clip_norm is not None
+        self.lengths[at] = over_batch(step.norms)
+        self.least[at] = step.norms.double().masked_fill(~there, torch.inf).amin(1).cpu()
+        self.above[at] = over_batch(step.norms > step.clip_norm)
+        self.losses[at] = over_batch(step.losses)
 
 
 class AtFirst(Observer):
@@ -104,26 +139,19 @@ class AtFirst(Observer):
         values: [trial, …].
     """
 
-    def __init__(self, read: Callable[[EngineContext, Step], Any]) -> None:
+    def __init__(self, read: Callable[[Step], Any]) -> None:
         self._read = read
 
     def begin(self, run: EngineContext) -> None:
-        self._run = run
         self._rows: dict[int, Any] = {}
 
     def see(self, step: Step) -> None:
         if step.index == 0:
-            self._rows[step.rows.start] = self._read(self._run, step)
+            self._rows[step.rows.start] = self._read(step)
 
     @property
     def values(self) -> Floats:
         return np.concatenate([self._rows[start] for start in sorted(self._rows)])
-
-
-def batch_mean(values: Tensor, step: Step) -> Tensor:
-    """Over the records that count [trial]."""
-    counted = (values.double() * step.mask).sum(dim=1)
-    return counted / step.mask.expand_as(values).sum(dim=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,12 +163,14 @@ class Watched:
         in_world: whether each trained on D [trial].
         norms: local sensitivities, how far the record moves the clipped sum [trial, step].
         sigmas: the noise that was added to the sum [trial, step].
+        gradients: of all records.
     """
 
     logs: Floats
     in_world: NDArray[np.bool_]
     norms: Floats
     sigmas: Floats
+    gradients: Gradients
 
     @property
     def distances(self) -> Floats:
@@ -153,15 +183,23 @@ class Watched:
         found = predicted_advantage(self.sigmas, self.norms)
         return normal(found.value, found.standard_error)
 
+    @property
+    def norm(self) -> Estimate:
+        return mean(self.norms.mean(axis=1))
+
+    @property
+    def above(self) -> Estimate:
+        return mean(self.gradients.above.mean(axis=1))
+
 
 def watch(
     scale: Scale, network: nn.Module, worlds: TrainingData, recipe: TrainingConfig, trials: int,
     seed: int, others: Sequence[Observer] = (), **options: Any,
 ) -> Watched:  # fmt: skip
     """Train, half of the trials on D; others may look on."""
-    ratio, norms, noise = LikelihoodRatio(), LocalSensitivity(), NoiseScale()
+    ratio, norms, noise, own = LikelihoodRatio(), LocalSensitivity(), NoiseScale(), Gradients()
     done = train(
-        network, worlds, recipe, trials=trials, seed=seed, observers=[ratio, norms, noise, *others],
-        keep_weights=False, compute=Compute(scale.device, scale.memory), **options,
+        network, worlds, recipe, trials=trials, seed=seed, keep_weights=False,
+        observers=[ratio, norms, noise, own, *others], compute=scale.compute, **options,
     )  # fmt: skip
-    return Watched(ratio.logs[:, 0], done.in_world, norms.norms, noise.sigmas)
+    return Watched(ratio.logs[:, 0], done.in_world, norms.norms, noise.sigmas, own)

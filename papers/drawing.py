@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from dprime.show.chart import Chart
 from dprime.show.series import Axis, Kind, Series
 from dprime.show.theme import COMPARED, Pencil
-from papers.reproduce import readable
+from papers.reproduce import Floats, readable
 
 LINES = (Pencil("first"), *COMPARED)
 """Lines differ by dash as well as by colour."""
 
 ACROSS = 560
 """Pixels from the first name across to the last, about."""
+
+SAME = 0.005
+"""Of the picture's width or height: lines that are nowhere further apart cannot be told apart."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,11 @@ class Line:
     points: Sequence[tuple[float, ...]]
     kind: str = "line"
     ink: int | None = None
+
+    @property
+    def corners(self) -> Floats:
+        """x, y and the interval of each point; where there is none, y for it [point, 4]."""
+        return np.array([(*point, point[1], point[1])[:4] for point in self.points], float)
 
 
 def line(name: str, *columns: Iterable[float], kind: str = "line", ink: int | None = None) -> Line:
@@ -85,6 +95,30 @@ def _series(drawn: Line, place: int, places: Sequence[str]) -> Series:
     aside = ACROSS / len(places) * (x[0] - round(x[0])) if places and x else 0.0
     return Series(
         drawn.name, pencil, [places[round(each) - 1] for each in x] if places else x, y, kind,
-        low if ends else (), high if ends else (),
-        aside=aside,
+        low if ends else (), high if ends else (), aside=aside,
     )  # fmt: skip
+
+
+def together(lines: Sequence[Line]) -> list[Line]:
+    """Every group of lines that coincide as its first line, with a name for all of them.
+
+    >>> lines = [Line("a", ((0, 1.0), (1, 2.0))), Line("b", ((0, 1.0), (1, 2.001)))]
+    >>> [line.name for line in together(lines)]
+    ['a = b']
+    """
+    drawn = np.concatenate([line.corners for line in lines])
+    near = SAME * np.array([np.ptp(drawn[:, 0]), *[np.ptp(drawn[:, 1:])] * 3]) + 1e-12
+
+    def coincide(one: Floats, other: Floats) -> bool:
+        return one.shape == other.shape and bool((np.abs(one - other) <= near).all())
+
+    groups: list[list[Line]] = []
+    for line in lines:
+        same = [group for group in groups if coincide(group[0].corners, line.corners)]
+        if same:
+            same[0].append(line)
+        else:
+            groups.append([line])
+    if len(groups) == 1 and len(lines) > 2:
+        return [replace(lines[0], name=f"all {len(lines)}, on each other")]
+    return [replace(group[0], name=" = ".join(one.name for one in group)) for group in groups]

@@ -1,12 +1,11 @@
 """One table or figure of a paper: the experiment behind it, how much of it is done, what it leaves.
 
-Entry.measure(Scale) ──► Measured (claims, numbers, pictures) ──► PAPER/results.json ──► page.py
+Entry.measure(Scale) ──► Measured (claims, tables, pictures) ──► PAPER/results.json ──► page.py
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +16,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dprime import atomic
 from dprime.data import Split, load
 from dprime.data.dataset import Dataset
 from dprime.data.devices import device_title
 from dprime.runs.contents import versions
 from dprime.show.chart import Chart
+from dprime.train import Compute
 from papers.page import HERE, Basis
 from papers.reproduce import Claim
 
@@ -37,6 +38,7 @@ FORMS: Mapping[str, tuple[tuple[int, ...], int]] = {
     "mnist": ((1, 28, 28), 10), "cifar10": ((3, 32, 32), 10), "adult": ((104,), 2),
     "location30": ((446,), 30), "retail100": ((600,), 100), "purchase100": ((600,), 100),
 }  # fmt: skip
+"""Shape of a record and classes of the data sets."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,14 @@ class Scale:
         device: "cpu" or "cuda".
         memory: in GB.
         seed: gives everything.
+        processes: trainings at a time, where they do not depend on each other.
     """
 
     size: Size = "quick"
     device: str = "cpu"
     memory: float = 2.0
     seed: int = SEED
+    processes: int = 1
 
     def pick(self, smoke: Any, quick: Any, full: Any) -> Any:
         """The value for this size."""
@@ -62,8 +66,11 @@ class Scale:
 
     @property
     def full(self) -> bool:
-        """Whether it has the paper's repetitions."""
         return self.size == "full"
+
+    @property
+    def compute(self) -> Compute:
+        return Compute(self.device, self.memory)
 
     def data(self, name: str) -> Split:
         """A data set; for a smoke test a few random records of its form."""
@@ -115,18 +122,18 @@ class Measured:
     Attributes:
         claims: of the paper, with what was found.
         settings: that they rest on, of JSON values.
-        numbers: everything that may be asked for, of JSON values.
         figures: the pictures by name; a single one needs none.
         kept: trainings that it rests on, where they were read and not made.
         tables: numbers that are shown below the claims.
+        numbers: that other documents show, of JSON values.
     """
 
     claims: Sequence[Claim]
     settings: Mapping[str, Any]
-    numbers: Mapping[str, Any] = field(default_factory=dict)
     figures: Mapping[str, Chart] = field(default_factory=dict)
     kept: Kept | None = None
     tables: Sequence[Table] = ()
+    numbers: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -182,7 +189,7 @@ class Paper:
             "claims": [claim.as_json() for claim in claims],
             "tables": [asdict(table) for table in found.tables],
             "figures": {
-                picture_name(entry.name, part): picture(each)
+                f"{entry.name}-{part}" if part else entry.name: picture(each)
                 for part, each in found.figures.items()
             },
             "numbers": dict(found.numbers),
@@ -192,36 +199,23 @@ class Paper:
         """Measure, and write the result; a quick one stands in a file of its own."""
         result = self.result(entry, scale)
         if scale.size != "smoke":
-            name = "results.json" if scale.full else "results-quick.json"
-            place = folder / self.name / name
+            place = folder / self.name / ("results.json" if scale.full else "results-quick.json")
             before = _read(place) or {"look": {}, "results": {}}
             looks = [_look_of(each["spec"]) for each in result["figures"].values()]
             found = {**before["results"], entry.name: result}
             order = [each.name for each in self.entries if each.name in found]
-            after = {
-                "look": (looks or [before["look"]])[0],
-                "results": {n: found[n] for n in order},
-            }
-            _write(place, after, depth=4)
+            results = {name: found[name] for name in order}
+            _write(place, {"look": (looks or [before["look"]])[0], "results": results}, depth=4)
         return result
 
 
-LOOK = ("config", "background", "padding")
-"""What all pictures have in common, and is kept once."""
-
-
 def _look_of(spec: dict[str, Any]) -> dict[str, Any]:
-    """Taken out of a picture."""
-    return {key: spec.pop(key) for key in LOOK}
+    """Taken out of a picture: what all have in common, which is kept once."""
+    return {key: spec.pop(key) for key in ("config", "background", "padding")}
 
 
 DIGITS = 7
 """Of numbers in a picture that is kept."""
-
-
-def picture_name(entry: str, part: str) -> str:
-    """Of a picture's file."""
-    return f"{entry}-{part}" if part else entry
 
 
 def picture(figure: Chart) -> dict[str, Any]:
@@ -253,7 +247,6 @@ def kept_place(folder: Path, name: str, seed: int) -> Path:
 
 
 def is_kept(folder: Path, name: str, seed: int) -> bool:
-    """Whether there are such trainings."""
     return name in _read(kept_place(folder, name, seed))
 
 
@@ -269,9 +262,7 @@ def kept_or(folder: Path, name: str, scale: Scale, make: Callable[[], Raw]) -> R
 
 
 def _read(place: Path) -> dict[str, Any]:
-    if not place.exists():
-        return {}
-    return _parsed(place, place.stat().st_mtime_ns)
+    return _parsed(place, place.stat().st_mtime_ns) if place.exists() else {}
 
 
 @lru_cache(maxsize=8)
@@ -283,20 +274,16 @@ def _parsed(place: Path, changed: int) -> dict[str, Any]:
 def _write(place: Path, values: Mapping[str, Any], depth: int) -> None:
     """A value in a line from this depth on; the file is whole at any time."""
     place.parent.mkdir(exist_ok=True)
-    draft = place.with_suffix(f".{os.getpid()}.tmp")
-    draft.write_text(_text(values, depth) + "\n")
-    draft.replace(place)
+    atomic.write(place.name, place, _text(values, depth) + "\n")
 
 
 def _text(value: Any, depth: int, indent: str = "") -> str:
     if not depth or not value or not isinstance(value, dict | list | tuple):
         return json.dumps(value, allow_nan=False, ensure_ascii=False)
     deeper = f"{indent} "
-    pairs = value.items() if isinstance(value, dict) else (("", each) for each in value)
-    lines = [
-        deeper + (f"{json.dumps(name, ensure_ascii=False)}: " if isinstance(value, dict) else "")
-        + _text(each, depth - 1, deeper)
-        for name, each in pairs
-    ]  # fmt: skip
-    ends = ("{", "}") if isinstance(value, dict) else ("[", "]")
-    return f"{ends[0]}\n" + ",\n".join(lines) + f"\n{indent}{ends[1]}"
+    if isinstance(value, dict):
+        items = [f"{json.dumps(n)}: {_text(v, depth - 1, deeper)}" for n, v in value.items()]
+    else:
+        items = [_text(each, depth - 1, deeper) for each in value]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return f"{first}\n{deeper}" + f",\n{deeper}".join(items) + f"\n{indent}{last}"

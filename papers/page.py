@@ -67,7 +67,6 @@ def on_page_markdown(markdown: str, page: Any, **others: Any) -> str:
 
 
 def pages() -> dict[str, str]:
-    """Every page by its name."""
     return {name: filled((DOCS / f"{name}.md").read_text(), name) for name in ("index", *PAPERS)}
 
 
@@ -105,11 +104,9 @@ def filled(markdown: str, page: str) -> str:
 
     def built(found: re.Match[str]) -> str:
         before, name, after = found.groups()
-        if name == "counts":
-            return f"{before}{counts(page)}{after}"
-        if name.startswith("row "):
-            return f"{before}{row(name.removeprefix('row '))}{after}"
-        return f"{before}{section(page, name)}{after}"
+        kind, _, paper = name.partition(" ")
+        text = counts(page) if kind == "counts" else row(paper) if paper else section(page, name)
+        return f"{before}{text}{after}"
 
     return MARK.sub(built, markdown)
 
@@ -134,20 +131,20 @@ def row(paper: str) -> str:
 
 def counts(paper: str) -> str:
     """A paper's counts in words."""
+
+    def verb(word: str, count: int) -> str:
+        if word in ("agrees", "differs"):
+            return word if count == 1 else word.removesuffix("s")
+        return f"is {word}" if count == 1 else f"are {word}"
+
     found = counted(paper)
     lines = []
     for basis, words in VERDICTS.items():
         numbers = {word: found[basis, word] for word in words if found[basis, word]}
         if numbers:
-            told = ", ".join(f"{count} {_verb(word, count)}" for word, count in numbers.items())
+            told = ", ".join(f"{count} {verb(word, count)}" for word, count in numbers.items())
             lines.append(f"- {sum(numbers.values())} {KINDS[basis]}: {told}.")
     return "\n".join([f"{found.total()} rows, by [the rule](index.md) for all papers:", "", *lines])
-
-
-def _verb(verdict: str, count: int) -> str:
-    if verdict not in ("agrees", "differs"):
-        return f"is {verdict}" if count == 1 else f"are {verdict}"
-    return verdict if count == 1 else verdict.removesuffix("s")
 
 
 def section(paper: str, entry: str) -> str:
@@ -198,17 +195,12 @@ def _number(value: float | None) -> str:
 
 def _made(paper: str, result: Values) -> str:
     """How much was done, where, and in what time."""
-    if all(claim["low"] == claim["high"] for claim in result["claims"]):
-        return f"Computed in {_seconds(result['seconds'])} ({result['device']})"
-    size = {"full": "Full repetitions", "quick": "Quick version"}[result["size"]]
-    kept = result["kept"]
-    if kept:
-        size += f", from trainings in `papers/{paper}/raw.json`"
+    kept, size = result["kept"], {"full": "Full repetitions", "quick": "Quick version"}
     done = kept or result
-    return f"{size}, {_seconds(done['seconds'])} ({done['device']}; seed {done['seed']})"
-
-
-def _seconds(seconds: float) -> str:
-    if seconds < 1:
-        return "less than a second"
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    seconds = done["seconds"]
+    taken = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    taken = "less than a second" if seconds < 1 else taken
+    if all(claim["low"] == claim["high"] for claim in result["claims"]):
+        return f"Computed in {taken} ({done['device']})"
+    of = f", from trainings in `papers/{paper}/raw.json`" if kept else ""
+    return f"{size[result['size']]}{of}, {taken} ({done['device']}; seed {done['seed']})"

@@ -6,10 +6,10 @@ It was settled before anything was measured:
   value give or take 20 %. For one that follows from a formula it is what rounds to the printed
   digits. For a statement it is what the statement says, such as "above 0".
 - Ours has a 95 % interval; that of a computed number is the number.
-- The interval lies within the range: agrees. It lies outside of it: differs, and the claim says
-  why, with a measurement. Otherwise: undecided.
+- The interval lies within the range: agrees. It lies outside: differs, and the claim says why, with
+  a measurement. Otherwise: undecided.
 - What was measured on other data than the paper's cannot agree with it: it is comparable, or not.
-  What is said of a part of a paper that is not at hand is as we expected, or not.
+  A statement about a part of a paper that is not at hand is as we expected, or not.
 """
 
 from __future__ import annotations
@@ -45,11 +45,8 @@ class Claim:
     Attributes:
         what: the number or the statement, in words.
         published: as it is printed.
-        ours: what was found.
-        low: end of its 95 % interval.
-        high: the other end.
-        least: of the range in which it agrees.
-        most: of that range.
+        ours: what was found, with its 95 % interval from `low` to `high`.
+        least: of the range in which it agrees, up to `most`.
         why: where it differs, what a measurement says of the reason.
         basis: what it rests on, which the paper's entry says.
     """
@@ -68,19 +65,13 @@ class Claim:
     def verdict(self) -> str:
         """By the rule above.
 
-        >>> printed("an advantage", 0.25, Estimate(0.24, 0.22, 0.26)).verdict
-        'agrees'
-        >>> printed("an advantage", 0.25, Estimate(0.24, 0.18, 0.30)).verdict
-        'undecided'
-        >>> printed("an advantage", 0.25, Estimate(0.40, 0.38, 0.42)).verdict
-        'differs'
+        >>> [printed("", 0.25, Estimate(0.3, low, 0.4)).verdict for low in (0.28, 0.31)]
+        ['undecided', 'differs']
         """
         within, outside, neither = VERDICTS[self.basis]
         if self.least <= self.low and self.high <= self.most:
             return within
-        if self.high < self.least or self.most < self.low:
-            return outside
-        return neither
+        return outside if self.high < self.least or self.most < self.low else neither
 
     def as_json(self) -> dict[str, Any]:
         """Of JSON values; an open end is null."""
@@ -119,17 +110,8 @@ class Estimate:
         return f"{self.value:{form}} ({self.low:{form}} to {self.high:{form}})"
 
 
-def exact(value: float) -> Estimate:
-    """A number without chance in it."""
-    return Estimate(value, value, value)
-
-
 def mean(values: Sequence[float] | Floats) -> Estimate:
-    """The mean of repetitions, with Student's interval.
-
-    >>> mean([1.0, 2.0, 3.0]).value
-    2.0
-    """
+    """The mean of repetitions, with Student's interval."""
     given = np.asarray(values, float)
     middle = float(given.mean())
     if len(given) < 2:
@@ -161,37 +143,58 @@ def by_luck(groups: int, each: int, probability: float) -> int:
     return each * int(stats.binom.ppf((1 + CONFIDENCE) / 2, groups, probability))
 
 
-Reason = str | Callable[[], str]
-"""Why a claim does not agree; a function is called only where it does not."""
+def stated(
+    what: str, sentence: str, ours: Estimate | float, *, least: float = -math.inf,
+    most: float = math.inf, why: str = "", reason: str | Callable[[], str] = "",
+) -> Claim:  # fmt: skip
+    """A sentence of the paper, as a range for a number that is measured.
 
-
-def explained(claim: Claim, reason: Reason) -> Claim:
-    """With the reason, where it does not agree."""
-    if claim.verdict == "agrees" or not reason:
+    Args:
+        what: the number.
+        sentence: what the paper says, in our own words.
+        ours: the number as it was found; one without an interval is exact.
+        least: that it may be for the sentence to hold, up to `most`.
+        most: see `least`.
+        why: what a measurement says of it, whether it holds or not.
+        reason: the same, where it does not hold; a function is called only there.
+    """
+    found = ours if isinstance(ours, Estimate) else Estimate(*[float(ours)] * 3)
+    claim = Claim(what, sentence, found.value, found.low, found.high, least, most, why)
+    if not reason or claim.verdict == "agrees":
         return claim
     return replace(claim, why=reason if isinstance(reason, str) else reason())
 
 
 def printed(
-    what: str, published: float, ours: Estimate, why: str = "", reason: Reason = ""
-) -> Claim:
-    """A number that the paper measured: within a fifth of it."""
-    reach = TOLERANCE * abs(published)
-    claim = Claim(
-        what, f"{published:g}", ours.value, ours.low, ours.high, published - reach,
-        published + reach, why,
+    what: str, published: float, ours: Estimate, why: str = "",
+    reason: str | Callable[[], str] = "", *, rounding: float = 0.0,
+) -> Claim:  # fmt: skip
+    """A number that the paper measured: within a fifth of it, or of all that it was rounded from.
+
+    >>> claim = printed("an advantage", 0.07, Estimate(0.06, 0.06, 0.06), rounding=0.005)
+    >>> round(claim.least, 3), round(claim.most, 3), claim.verdict
+    (0.052, 0.09, 'agrees')
+    """
+    low, high = published - rounding, published + rounding
+    return stated(
+        what, f"{published:g}", ours, least=low - TOLERANCE * abs(low),
+        most=high + TOLERANCE * abs(high), why=why, reason=reason,
     )  # fmt: skip
-    return explained(claim, reason)
 
 
-def computed(what: str, published: str, ours: float, why: str = "") -> Claim:
+def computed(
+    what: str, published: str, ours: Estimate | float, why: str = "",
+    reason: str | Callable[[], str] = "",
+) -> Claim:  # fmt: skip
     """A number that follows from a formula: it rounds to the printed digits.
 
-    >>> computed("an ε", "2.2", 2.197).verdict, computed("an ε", "2.20", 2.19).verdict
-    ('agrees', 'differs')
+    >>> pairs = [("2.2", 2.197), ("2.20", 2.19), ("0.28", 0.285), ("100", 101.0)]
+    >>> [computed("an ε", *pair).verdict for pair in pairs]
+    ['agrees', 'differs', 'agrees', 'differs']
     """
     half, value = half_digit(published) * (1 + 1e-9), float(Decimal(published))
-    return Claim(what, published, ours, ours, ours, value - half, value + half, why)
+    ends = {"least": value - half, "most": value + half}
+    return stated(what, published, ours, **ends, why=why, reason=reason)
 
 
 def half_digit(digits: str) -> float:
@@ -203,32 +206,6 @@ def half_digit(digits: str) -> float:
     exponent = Decimal(digits).as_tuple().exponent
     assert isinstance(exponent, int)
     return float(Decimal(1).scaleb(exponent) / 2)
-
-
-def stated(
-    what: str,
-    sentence: str,
-    ours: Estimate | float,
-    *,
-    least: float = -math.inf,
-    most: float = math.inf,
-    why: str = "",
-    reason: Reason = "",
-) -> Claim:
-    """A sentence of the paper, as a range for a number that is measured.
-
-    Args:
-        what: the number.
-        sentence: what the paper says, in our own words.
-        ours: the number as it was found.
-        least: that it may be for the sentence to hold.
-        most: that it may be.
-        why: what a measurement says of it, whether it holds or not.
-        reason: the same, only where it does not hold.
-    """
-    found = ours if isinstance(ours, Estimate) else exact(float(ours))
-    claim = Claim(what, sentence, found.value, found.low, found.high, least, most, why)
-    return explained(claim, reason)
 
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -43,10 +43,6 @@ def figure1(scale: Scale) -> Measured:
     inside, outside = (stats.norm.pdf(ANSWERS, middle, sigma) for middle in (0.0, 1.0))
     belief = belief_in_d(ANSWERS, sigma)
     boundary = optimize.brentq(lambda x: float(belief_in_d(np.array([x]), sigma)[0]) - 0.5, -3, 4)
-    numbers = {
-        "answers": ANSWERS.tolist(), "density": inside.tolist(), "belief": belief.tolist(),
-        "largest_gap_to_lemma_1": float(np.max(np.abs(belief - inside / (inside + outside)))),
-    }  # fmt: skip
     densities = lines_chart(
         "The adversary says D below 0.5 and D′ above it.", "noisy answer", "density",
         [line("D, answer 0", ANSWERS, inside), line("D′, answer 1", ANSWERS, outside),
@@ -59,9 +55,9 @@ def figure1(scale: Scale) -> Measured:
     )  # fmt: skip
     return Measured(
         [computed("the answer at which both data sets are believed alike", "0.5", boundary)],
-        {"epsilon": GUARANTEES[0], "delta": DELTA, "sigma": sigma}, numbers,
+        {"epsilon": GUARANTEES[0], "delta": DELTA, "sigma": sigma},
         {"densities": densities, "beliefs": beliefs},
-    )  # fmt: skip
+    )
 
 
 def belief_in_d(answers: Floats, sigma: float) -> Floats:
@@ -79,22 +75,15 @@ def advantage(noise: float) -> float:
 
 def figure2(scale: Scale) -> Measured:
     """Noise, error and advantage for two guarantees."""
-    classical = {epsilon: classical_noise(epsilon, DELTA) for epsilon in GUARANTEES}
-    tight = {epsilon: 1 / tight_mu(epsilon, DELTA) for epsilon in GUARANTEES}
-    numbers = {
-        "classical_noise": list(classical.values()),
-        "exact_noise": list(tight.values()),
-        "advantage_of_classical_noise": [advantage(each) for each in classical.values()],
-        "advantage_of_exact_noise": [advantage(each) for each in tight.values()],
-    }
+    noises = {e: (classical_noise(e, DELTA), 1 / tight_mu(e, DELTA)) for e in GUARANTEES}
     return Measured(
         [
-            *(bound_kept(epsilon, classical[epsilon]) for epsilon in GUARANTEES),
-            *(bounding(epsilon, classical[epsilon], tight[epsilon]) for epsilon in GUARANTEES),
+            *(bound_kept(epsilon, classical) for epsilon, (classical, _) in noises.items()),
+            *(bounding(epsilon, *pair) for epsilon, pair in noises.items()),
         ],
-        {"delta": DELTA, "epsilons": list(GUARANTEES)}, numbers,
-        {f"epsilon-{e:g}": drawn_overlap(e, classical[e], tight[e]) for e in GUARANTEES},
-    )  # fmt: skip
+        {"delta": DELTA, "epsilons": list(GUARANTEES)},
+        {f"epsilon-{epsilon:g}": drawn_overlap(epsilon, *pair) for epsilon, pair in noises.items()},
+    )
 
 
 def bound_kept(epsilon: float, noise: float) -> Claim:
@@ -153,13 +142,6 @@ def figure3(scale: Scale) -> Measured:
         depends("the advantage of exactly enough noise", tight),
         *(above(delta, tight[delta], classical[delta]) for delta in DELTAS),
     ]
-    numbers = {
-        "epsilon": EPSILONS.round(3).tolist(),
-        "printed_belief": printed,
-        "belief": {f"{delta:g}": each for delta, each in belief.items()},
-        "printed_advantage": {f"{delta:g}": each for delta, each in classical.items()},
-        "advantage": {f"{delta:g}": each for delta, each in tight.items()},
-    }
     gap = max(float(np.max(np.subtract(each, printed))) for each in belief.values())
     until = [EPSILONS[np.greater(tight[d], classical[d])].max() for d in DELTAS]
     figures = {
@@ -172,7 +154,7 @@ def figure3(scale: Scale) -> Measured:
             f"ε = {min(until):.1f} at least.", "advantage", classical, tight,
         ),
     }  # fmt: skip
-    return Measured(claims, {"deltas": list(DELTAS), "same": SAME_BELIEF}, numbers, figures)
+    return Measured(claims, {"deltas": list(DELTAS), "same": SAME_BELIEF}, figures)
 
 
 def no_difference(
@@ -200,11 +182,11 @@ def no_difference(
 def depends(name: str, curves: Curves) -> Claim:
     """The largest δ against the smallest, at the ε of ρ_β = 0.9."""
     at = int(np.argmin(np.abs(EPSILONS - 2.2)))
+    first, last = DELTAS[0], DELTAS[-1]
     return stated(
-        f"{name} at ε = 2.2: for δ = {readable(DELTAS[0])} over that for "
-        f"δ = {readable(DELTAS[-1])}",
+        f"{name} at ε = 2.2: for δ = {readable(first)} over that for δ = {readable(last)}",
         "depends strongly on δ: further from 1 than a fifth",
-        curves[DELTAS[0]][at] / curves[DELTAS[-1]][at], least=1 + TOLERANCE,
+        curves[first][at] / curves[last][at], least=1 + TOLERANCE,
     )  # fmt: skip
 
 
@@ -233,8 +215,8 @@ def drawn_curves(said: str, y: str, printed: Curves, right: Curves) -> Chart:
 def table3(scale: Scale) -> Measured:
     """ε and ρ_α at every printed belief; an ε that is printed twice counts once."""
     claims: dict[str, Claim] = {}
-    for data, (delta, beliefs, epsilons, advantages) in TABLE3.items():
-        for belief, epsilon, reached in zip(beliefs, epsilons, advantages, strict=True):
+    for data, (delta, *columns) in TABLE3.items():
+        for belief, epsilon, reached in zip(*columns, strict=True):
             found = epsilon_from_belief(float(belief))
             bound = classical_advantage_from_epsilon(found, delta=delta)
             what = f"for a belief of {belief}"

@@ -5,54 +5,29 @@ Section 6.1 of the paper says which dissimilarity of records tells most of their
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
 from scipy import stats
 
-from dprime.data import Dataset
 from dprime.data.dissimilarity import Ranking, dissimilarity
 from dprime.show.chart import Chart
-from dprime.train import (
-    Compute,
-    EngineContext,
-    LocalSensitivity,
-    Observer,
-    Step,
-    TrainingConfig,
-    TrainingData,
-    train,
+from dprime.train import LocalSensitivity, Step, TrainingConfig, TrainingData
+from papers.adversary import (
+    CLIP_NORM,
+    GLOBAL_BOUNDED,
+    GLOBAL_UNBOUNDED,
+    LEARNING_RATE,
+    AtFirst,
+    Noise,
 )
-from dprime.train.models import model_named
-from papers.adversary import CLIP_NORM, LEARNING_RATE, AtFirst
-from papers.bernau.coinciding import together
-from papers.bernau.trainings import (
-    ADULT,
-    MNIST,
-    PURCHASE_LIKE,
-    RETAIL,
-    WORDS,
-    Adjacency,
-    Case,
-    cases,
-    data_of,
-    ranking_of,
-    recipe_of,
-    rounded,
-    settings_of,
-    split_of,
-    worlds_of,
-)
-from papers.bernau.variants import train_from_glorot
-from papers.drawing import line, lines_chart
+from papers.bernau.trainings import Case, cases, settings_of, split_of
+from papers.drawing import line, lines_chart, together
 from papers.entry import Measured, Scale
 from papers.reproduce import Claim, Floats, mean, printed, share, stated
 
-ADJACENCIES: tuple[Adjacency, ...] = ("add-remove", "replace")
 REPETITIONS = 250
 OUTLIERS = {-2: 0.016, -3: 0.052}
 """The published shares, for the second and third smallest dataset sensitivity."""
@@ -61,10 +36,6 @@ LARGER = 0.001
 """Of C: the smallest difference that counts as larger, one in the last digit that is kept."""
 
 ORDINALS = {1: "", 2: "2nd ", 3: "3rd "}
-
-TABLE = ("hamming", "euclidean", "manhattan", "cosine")
-CANDIDATES = {MNIST: ("ssim", "euclidean"), **dict.fromkeys((*PURCHASE_LIKE, ADULT), TABLE)}
-CHOSEN = {MNIST: "ssim", **dict.fromkeys(PURCHASE_LIKE, "hamming"), ADULT: "manhattan"}
 RECORDS = 50
 """That are compared with as many others in each repetition."""
 
@@ -100,124 +71,108 @@ def outliers(norms: Floats, fences: float = 1.5) -> Floats:
 
 def figure4(scale: Scale) -> Measured:
     """Both ways of neighbouring, on all data sets."""
-    chosen = cases()
-    keys = [(case, adjacency) for case in chosen for adjacency in ADJACENCIES]
-    rankings = {key: ranking_of(scale, *key, keep=None) for key in keys}
-    found = {key: neighbours(scale, *key, rankings[key]) for key in keys}
-    by_measure, correlations = measure_claims(scale)
-    claims: list[Claim] = []
-    for (case, adjacency), each in found.items():
-        reason = distances_told(case, correlations[case.title])
-        if adjacency == "add-remove":
-            reason = norms_told(scale, case, rankings[case, adjacency])
-        claims.append(larger(case, adjacency, each, reason))
-        if case is MNIST:
-            claims += outlying(scale, adjacency, each)
-    numbers: dict[str, Any] = {
-        f"{case.title} {WORDS[adjacency]}": {
-            one.title: {
-                "dataset_sensitivity": one.score,
-                "quantiles": rounded(np.quantile(one.norms, (0, 0.25, 0.5, 0.75, 1))),
-                "by_step": rounded(one.norms.mean(axis=0)),
-            }
-            for one in each
-        }
-        for (case, adjacency), each in found.items()
-    }
-    numbers["correlations"] = correlations
-    numbers["equal_pairs"] = {
-        case.title: int((rankings[case, "replace"].scores <= 0).sum()) for case in chosen
-    }
-    times = {case.title: repetitions(scale, case) for case in chosen}
-    return Measured(
-        [*claims, *by_measure], settings_of(scale, chosen, repetitions=times, noise="global"),
-        numbers,
-        {f"{key[0].data}-{WORDS[key[1]]}": drawn(*key, each) for key, each in found.items()},
-    )  # fmt: skip
+    chosen, claims, figures = cases(scale), [], {}
+    correlations = {case: correlations_of(case) for case in chosen}
+    for case in chosen:
+        for noise in (GLOBAL_UNBOUNDED, GLOBAL_BOUNDED):
+            ranking = case.ranking(noise, keep=None)
+            found = neighbours(case, noise, ranking)
+            if noise is GLOBAL_UNBOUNDED:
+                reason = norms_told(case, ranking)
+            else:
+                reason = (
+                    f"Over pairs of records, {case.chosen} has a rank correlation of "
+                    f"{correlations[case][case.chosen].mean():.3f} with the distance of their "
+                    "clipped gradients at the first step."
+                )
+            claims.append(larger(case, noise, found, reason))
+            if case.data == "mnist":
+                claims += outlying(case, noise, found)
+            figures[f"{case.data}-{noise.word}"] = drawn(case, noise, found)
+    claims += [claim for case in chosen for claim in of_measures(case, correlations[case])]
+    times = {case.title: repetitions(case) for case in chosen}
+    return Measured(claims, settings_of(chosen, repetitions=times, noise="global"), figures)
 
 
-def repetitions(scale: Scale, case: Case) -> int:
+def repetitions(case: Case) -> int:
     """Trainings with each D′."""
-    return int(scale.pick(2, 40 if case in (RETAIL, ADULT) else 8, REPETITIONS))
+    return int(case.scale.pick(2, 40 if case.data in ("retail100", "adult") else 8, REPETITIONS))
 
 
-def neighbours(scale: Scale, case: Case, adjacency: Adjacency, ranking: Ranking) -> list[Neighbour]:
+def neighbours(case: Case, noise: Noise, ranking: Ranking) -> list[Neighbour]:
     """From the largest dataset sensitivity to the smallest above 0: at 0, D′ is D."""
-    ends = 3 if case is MNIST else 1
+    ends = 3 if case.data == "mnist" else 1
     apart = np.flatnonzero(ranking.scores > 0)
     found = []
     for place in (*range(1, ends + 1), *range(-ends, 0)):
         at = int(apart[place - 1 if place > 0 else place])
-        worlds = worlds_of(scale, case, adjacency, ranking, at)
-        norms = LocalSensitivity()
-        train(
-            model_named(case.model, worlds.common), worlds,
-            recipe_of(scale, case, "global", adjacency), trials=repetitions(scale, case),
-            seed=scale.seed, world="in", observers=[norms], keep_weights=False,
-            compute=Compute(scale.device, scale.memory),
-        )  # fmt: skip
+        worlds, norms = case.worlds(noise, ranking, at), LocalSensitivity()
+        case.train(worlds, case.recipe(noise), repetitions(case), norms, world="in")
         found.append(Neighbour(place, float(ranking.scores[at]), norms.norms.round(3), worlds))
     return found
 
 
-def larger(case: Case, adjacency: Adjacency, found: list[Neighbour], reason: str) -> Claim:
+def larger(case: Case, noise: Noise, found: list[Neighbour], reason: str) -> Claim:
     """The lowest of the largest against the highest of the smallest, trial by trial."""
     top = min((one for one in found if one.place > 0), key=lambda one: one.norms.mean())
     bottom = max((one for one in found if one.place < 0), key=lambda one: one.norms.mean())
     sentence, reach, other = "larger as well", "the top choice", "the bottom one"
-    if case is MNIST:
+    if case.data == "mnist":
         sentence = "clearly larger for the three top choices"
         reach = "the lowest of the three top choices"
         other = "the highest of the three bottom ones"
     return stated(
-        f"{case.label}, {WORDS[adjacency]}: local sensitivity for {reach} less that for {other}",
+        f"{case.label}, {noise.word}: local sensitivity for {reach} less that for {other}",
         sentence, mean(top.norms.mean(axis=1) - bottom.norms.mean(axis=1)),
         least=LARGER * CLIP_NORM,
         why=f"{top.norms.mean():.3f} against {bottom.norms.mean():.3f}. {reason}",
     )  # fmt: skip
 
 
-def outlying(scale: Scale, adjacency: Adjacency, found: list[Neighbour]) -> list[Claim]:
+def outlying(case: Case, noise: Noise, found: list[Neighbour]) -> list[Claim]:
     """Outliers of the second and third smallest, and far ones of the two ends."""
     by_place = {one.place: one for one in found}
-    word = f"MNIST, {WORDS[adjacency]}:"
-    claims = [
-        printed(
-            f"{word} outliers for the {by_place[place].title} dataset sensitivity", published,
-            mean(outliers(by_place[place].norms)),
-            reason=partial(outliers_told, scale, adjacency, by_place[place]),
-        )
-        for place, published in OUTLIERS.items()
+
+    def of(what: str, place: int) -> str:
+        return f"MNIST, {noise.word}: {what} for the {by_place[place].title} dataset sensitivity"
+
+    far = {place: outliers(by_place[place].norms, 3.0) > 0 for place in (1, -1)}
+    return [
+        *(
+            printed(
+                of("outliers", place), published, mean(outliers(by_place[place].norms)),
+                reason=partial(outliers_told, case, noise, by_place[place]),
+            )
+            for place, published in OUTLIERS.items()
+        ),
+        *(
+            stated(
+                of("trainings with a far outlier", place),
+                f"none; of {REPETITIONS} that leaves at most 1.5 %",
+                share(int(each.sum()), len(each)), most=share(0, REPETITIONS).high,
+            )
+            for place, each in far.items()
+        ),
     ]  # fmt: skip
-    for place in (1, -1):
-        far = outliers(by_place[place].norms, 3.0) > 0
-        claims.append(stated(
-            f"{word} trainings with a far outlier for the {by_place[place].title} dataset "
-            "sensitivity",
-            f"none; of {REPETITIONS} that leaves at most 1.5 %",
-            share(int(far.sum()), len(far)), most=share(0, REPETITIONS).high,
-        ))  # fmt: skip
-    return claims
 
 
-def outliers_told(scale: Scale, adjacency: Adjacency, one: Neighbour) -> str:
+def outliers_told(case: Case, noise: Noise, one: Neighbour) -> str:
     """Where the norms lie, in how many trainings some lie outside, and from other first weights."""
     clipped = float((np.abs(one.norms - CLIP_NORM) <= LARGER).mean())
     if clipped > 0.5:
         return f"{clipped:.0%} of these norms are C, where gradients are clipped."
     low, high = np.quantile(one.norms, [0.25, 0.75])
-    outside, norms = outliers(one.norms), LocalSensitivity()
-    recipe = recipe_of(scale, MNIST, "global", adjacency)
-    train_from_glorot(scale, MNIST, one.worlds, recipe, len(one.norms), [norms])
+    outside, other = outliers(one.norms), LocalSensitivity()
+    case.train(one.worlds, case.recipe(noise), len(outside), other, world="in", glorot=True)
     return (
         f"Half of these norms lie between {low:.3f} and {high:.3f}; "
         f"{round(outside.sum() * one.norms.shape[1])} of {one.norms.size:,} are outliers, in "
         f"{int((outside > 0).sum())} of {len(outside)} trainings. From the weights that "
-        f"TensorFlow's layers begin with it is {mean(outliers(norms.norms.round(3))).told()}."
+        f"TensorFlow's layers begin with it is {mean(outliers(other.norms.round(3))).told()}."
     )
 
 
-def drawn(case: Case, adjacency: Adjacency, found: list[Neighbour]) -> Chart:
+def drawn(case: Case, noise: Noise, found: list[Neighbour]) -> Chart:
     """The mean by step, with the middle nine tenths of the trials."""
     lines = [
         line(one.title, range(1, one.norms.shape[1] + 1), one.norms.mean(axis=0),
@@ -226,51 +181,47 @@ def drawn(case: Case, adjacency: Adjacency, found: list[Neighbour]) -> Chart:
     ]  # fmt: skip
     top, bottom = found[0].norms.mean(), found[-1].norms.mean()
     said = (
-        f"{case.title}, {WORDS[adjacency]}: the local sensitivity is {top:.2f} for the largest "
+        f"{case.title}, {noise.word}: the local sensitivity is {top:.2f} for the largest "
         f"dataset sensitivity and {bottom:.2f} for the smallest."
     )
     return lines_chart(said, "step", "local sensitivity", together(lines))
 
 
-def measure_claims(scale: Scale) -> tuple[list[Claim], dict[str, Any]]:
-    """The measure that the paper chose against each other one, and all correlations.
+def of_measures(case: Case, found: dict[str, Floats]) -> list[Claim]:
+    """The measure that the paper chose against each other one.
 
     Where two order all pairs in the same way, neither can work better: that is no claim.
     """
-    claims: list[Claim] = []
-    numbers: dict[str, Any] = {}
-    for case in cases():
-        found = correlations_of(scale, case)
-        numbers[case.title] = {name: float(np.mean(each)) for name, each in found.items()}
-        told = ", ".join(f"{name} {value:.3f}" for name, value in numbers[case.title].items())
-        best = CHOSEN[case]
-        claims += [
-            stated(
-                f"{case.label}: rank correlation of gradients' distances with {best} less that "
-                f"with {other}",
-                f"{best} worked best: above 0", mean(found[best] - found[other]), least=1e-9,
-                why=f"Mean correlations: {told}.",
-            )
-            for other in CANDIDATES[case]
-            if np.abs(found[best] - found[other]).max() >= 1e-9
-        ]  # fmt: skip
-    return claims, numbers
+    told = ", ".join(f"{name} {each.mean():.3f}" for name, each in found.items())
+    best = found[case.chosen]
+    return [
+        stated(
+            f"{case.label}: rank correlation of gradients' distances with {case.chosen} less that "
+            f"with {other}",
+            f"{case.chosen} worked best: above 0", mean(best - each), least=1e-9,
+            why=f"Mean correlations: {told}.",
+        )
+        for other, each in found.items()
+        if np.abs(best - each).max() >= 1e-9
+    ]  # fmt: skip
 
 
-def correlations_of(scale: Scale, case: Case) -> dict[str, Floats]:
+def correlations_of(case: Case) -> dict[str, Floats]:
     """By measure, Spearman's rank correlation with the distances of clipped gradients [repetition].
 
     Each repetition has other records and other weights, so that intervals have both in them.
     """
-    data = split_of(scale, case).train
-    rng = np.random.default_rng(scale.seed)
-    count = scale.pick(5, RECORDS, RECORDS)
-    rows: dict[str, list[float]] = {name: [] for name in CANDIDATES[case]}
+    data, scale = split_of(case).train, case.scale
+    rng, count = np.random.default_rng(scale.seed), scale.pick(5, RECORDS, RECORDS)
+    measures = ("hamming", "euclidean", "manhattan", "cosine")
+    rows: dict[str, list[float]] = {
+        name: [] for name in (("ssim", "euclidean") if case.data == "mnist" else measures)
+    }
     for repetition in range(scale.pick(2, 20, 100)):
         drawn = data.take(rng.choice(len(data), 2 * count, replace=False))
-        clipped = Clipped()
-        first_step(case, drawn, clipped, trials=1, seed=scale.seed + repetition)
-        gradients = torch.cat(clipped.rows).cpu()
+        clipped = AtFirst(_clipped)
+        case.train(drawn, FIRST, 1, clipped, seed=scale.seed + repetition)
+        gradients = torch.tensor(clipped.values)
         apart = torch.cdist(gradients[:count], gradients[count:]).numpy().ravel()
         for name, found in rows.items():
             between = dissimilarity(drawn.records[:count], drawn.records[count:], name)
@@ -278,48 +229,30 @@ def correlations_of(scale: Scale, case: Case) -> dict[str, Floats]:
     return {name: np.array(found) for name, found in rows.items()}
 
 
-class Clipped(Observer):
-    """The clipped gradient of every record at the first step."""
-
-    def begin(self, run: EngineContext) -> None:
-        self.rows: list[torch.Tensor] = []
-
-    def see(self, step: Step) -> None:
-        """One after the other [record, parameter]."""
-        for part in step.parts:
-            for record in range(part.records):
-                self.rows.append(part.clipped(record, step.clip_norm, step.own_sum))
+FIRST = TrainingConfig(steps=1, learning_rate=LEARNING_RATE, clip_norm=CLIP_NORM)
+"""A look at fresh weights."""
 
 
-def first_step(case: Case, data: Dataset, observer: Observer, **options: Any) -> None:
-    """Look at fresh weights."""
-    recipe = TrainingConfig(steps=1, learning_rate=LEARNING_RATE, clip_norm=CLIP_NORM)
-    network = model_named(case.model, data)
-    train(network, data, recipe, observers=[observer], keep_weights=False, **options)
+def _clipped(step: Step) -> Floats:
+    """The clipped gradient of every record of one trial [record, parameter]."""
+    rows = [
+        part.clipped(record, step.clip_norm, step.own_sum)
+        for part in step.parts
+        for record in range(part.records)
+    ]
+    return np.asarray(torch.cat(rows).cpu())
 
 
-def norms_told(scale: Scale, case: Case, ranking: Ranking) -> str:
+def norms_told(case: Case, ranking: Ranking) -> str:
     """What a record's place among all of D says of its gradient, where one is left out."""
-    data, _ = data_of(scale, case)
-    first = AtFirst(lambda run, step: step.norms.double().cpu().numpy())
-    first_step(
-        case, data, first, trials=scale.pick(2, 20, 100), seed=scale.seed,
-        compute=Compute(scale.device, scale.memory),
-    )  # fmt: skip
+    data, _ = case.parts
+    first = AtFirst(lambda step: step.norms.double().cpu().numpy())
+    case.train(data, FIRST, case.scale.pick(2, 20, 100), first)
     norms = first.values[:, ranking.records]
     found = mean([stats.spearmanr(ranking.scores, each).statistic for each in norms])
-    clipped = float((norms > CLIP_NORM).mean())
     return (
         f"Over the records of D, dataset sensitivity has a rank correlation of "
-        f"{found.told('z.3f')} with the gradient's length at the first step, and {clipped:.0%} of "
-        "these gradients are longer than C, to which they are clipped."
-    )
-
-
-def distances_told(case: Case, means: Mapping[str, float]) -> str:
-    """What a pair's dissimilarity says of its gradients, where one record takes another's place."""
-    measure = CHOSEN[case]
-    return (
-        f"Over pairs of records, {measure} has a rank correlation of {means[measure]:.3f} with the "
-        "distance of their clipped gradients at the first step."
+        f"{found.told('z.3f')} with the gradient's length at the first step, and "
+        f"{(norms > CLIP_NORM).mean():.0%} of these gradients are longer than C, to which they are "
+        "clipped."
     )

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,22 +18,8 @@ from scipy import stats
 from dprime.bounds import classical_advantage_from_epsilon, epsilon_from_belief
 from dprime.show.chart import Chart
 from dprime.train import TrainingConfig
-from papers.adversary import BELIEF, CLIP_NORM
-from papers.bernau.trainings import (
-    ADULT,
-    LOCATION,
-    MNIST,
-    PURCHASE,
-    PURCHASE_LIKE,
-    RETAIL,
-    ROWS,
-    Case,
-    advantage_of,
-    cases,
-    named,
-    recipe_of,
-)
-from papers.bernau.variants import varied
+from papers.adversary import BELIEF, CLIP_NORM, NOISES, Noise
+from papers.bernau.trainings import Case, advantage_of, cases, named, varied
 from papers.drawing import Line, lines_chart
 from papers.entry import Measured, Scale, Table
 from papers.reproduce import Claim, Estimate, normal, printed, stated
@@ -41,26 +28,8 @@ FILE = Path(__file__).with_name("table2.toml")
 LOCATION_FILE = Path(__file__).with_name("table2-location30.toml")
 REPETITIONS = 1000
 
-ADVANTAGES = {
-    MNIST: (0.24, 0.23, 0.18, 0.27),
-    **dict.fromkeys(PURCHASE_LIKE, (0.25, 0.23, 0.1, 0.24)),
-    ADULT: (0.17, 0.22, 0.13, 0.18),
-}
-EXCEEDED = {
-    MNIST: (2e-3, 2e-3, 0.0, 4e-3),
-    **dict.fromkeys(PURCHASE_LIKE, (0.0, 0.0, 0.0, 1e-3)),
-    ADULT: (0.0,) * 4,
-}
-"""As printed, in the order of `ROWS`; those of a stand-in are of Purchase-100."""
-
-LETTERS = ("LS B", "LS U", "GS B", "GS U")
-"""Of `ROWS`, as the paper writes them."""
-
 FEWER, MORE = 4000, 10000
 """Trainings of a second count, which decides more, on MNIST and on all others; in a full run."""
-
-KEPT = ("advantage", "predicted", "exceedance")
-"""Of what the command says."""
 
 SMOKE = """\
 adversary = "di"
@@ -84,27 +53,21 @@ Audits = dict[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Row:
-    """One setting.
-
-    Attributes:
-        case: the data set.
-        place: among `ROWS`.
-        found: what the command says.
-    """
+    """One setting, and what the command says of it."""
 
     case: Case
-    place: int
+    noise: Noise
     found: Mapping[str, Any]
 
     @property
     def title(self) -> str:
         """As in: Adult, GS bounded."""
-        return f"{self.case.label}, {named(*ROWS[self.place])}"
+        return f"{self.case.label}, {named(self.noise)}"
 
     @property
     def published(self) -> float:
         """The advantage."""
-        return ADVANTAGES[self.case][self.place]
+        return self.case.advantages[NOISES.index(self.noise)]
 
     @property
     def printed(self) -> str:
@@ -115,7 +78,7 @@ class Row:
     @property
     def varies(self) -> bool:
         """Whether other first weights and columns are tried: with global noise, but for images."""
-        return ROWS[self.place][0] == "global" and self.case is not MNIST
+        return self.noise.sensitivity == "global" and self.case.data != "mnist"
 
     @property
     def trainings(self) -> int:
@@ -131,8 +94,7 @@ class Row:
     @property
     def implied(self) -> Estimate:
         """From noise and local sensitivities."""
-        found = self.found["predicted"]
-        return normal(found["value"], found["standard_error"])
+        return normal(self.found["predicted"]["value"], self.found["predicted"]["standard_error"])
 
     @property
     def bound(self) -> float:
@@ -149,41 +111,42 @@ class Row:
 def table2(scale: Scale) -> Measured:
     """The command, once with the paper's trainings, and once with more."""
     with tempfile.TemporaryDirectory() as folder:
-        rows = rows_of(paper_size(scale, Path(folder)))
-        more = rows_of(more_trainings(scale, Path(folder))) if scale.full else []
+        rows = rows_of(scale, paper_size(scale, Path(folder)))
+        more = rows_of(scale, more_trainings(scale, Path(folder))) if scale.full else []
     widest = more or rows
-    claims = [*(counted(scale, row) for row in widest), *(bound_kept(row) for row in widest)]
+    kept = [
+        stated(
+            f"{row.title}: δ′ against δ", f"always smaller than δ = {row.case.delta:g}",
+            row.exceeded, most=row.case.delta,
+        )
+        for row in widest
+    ]  # fmt: skip
     trainings = {row.title: row.trainings for row in rows}
+    advantages, exceedances = counts_of(rows, more)
     return Measured(
-        claims, {"files": [FILE.name, LOCATION_FILE.name], "trainings": trainings},
-        {
-            "rows": {row.title: dict(row.found) for row in rows},
-            "more": {row.title: dict(row.found) for row in more},
-        },
-        {"": drawn(widest)},
-        tables=[
-            advantage_table(rows, more), open_choices(scale, widest), exceedance_table(rows, more),
-        ],
+        [*map(counted, widest), *kept],
+        {"files": [FILE.name, LOCATION_FILE.name], "trainings": trainings}, {"": drawn(widest)},
+        tables=[advantages, open_choices(widest), exceedances],
     )  # fmt: skip
 
 
 def paper_size(scale: Scale, folder: Path) -> Audits:
     """1,000 trainings a row; fewer in a quick version; on digits for a smoke test."""
     if scale.full:
-        rest = {case: REPETITIONS // 2 for case in cases() if case is PURCHASE}
+        half = REPETITIONS // 2
         return {
-            **audited(scale, FILE, folder / "paper", REPETITIONS // 2),
-            **audited(scale, LOCATION_FILE, folder / "location30", REPETITIONS // 2),
-            **by_case(scale, folder, rest),
+            **audited(scale, FILE, folder / "paper", half),
+            **audited(scale, LOCATION_FILE, folder / "location30", half),
+            **by_case(folder, dict.fromkeys(cases(scale, "purchase100"), half)),
         }
     if scale.size == "quick":
-        return by_case(scale, folder, {case: case.quick // 2 for case in cases()})
+        return by_case(folder, {case: case.quick // 2 for case in cases(scale)})
     file = folder / "smoke.toml"
     listed = "".join(
-        f'[[audits]]\nname = "{case.data} {named(*row)}"\nadjacency = "{row[1]}"\n'
-        f'training.sensitivity = "{row[0]}"\n'
-        for case in cases()
-        for row in ROWS
+        f'[[audits]]\nname = "{case.data} {named(noise)}"\nadjacency = "{noise.adjacency}"\n'
+        f'training.sensitivity = "{noise.sensitivity}"\n'
+        for case in cases(scale)
+        for noise in NOISES
     )
     file.write_text(SMOKE.format(audits=listed))
     return audited(scale, file, folder / "smoke", 4)
@@ -191,26 +154,29 @@ def paper_size(scale: Scale, folder: Path) -> Audits:
 
 def more_trainings(scale: Scale, folder: Path) -> Audits:
     """A second count with more of them."""
-    trials = {case: (FEWER if case is MNIST else MORE) // 2 for case in cases()}
-    return by_case(scale, folder, trials)
+    chosen = cases(scale)
+    return by_case(folder, {c: (FEWER if c.data == "mnist" else MORE) // 2 for c in chosen})
 
 
-def by_case(scale: Scale, folder: Path, trials: Mapping[Case, int]) -> Audits:
+def by_case(folder: Path, trials: Mapping[Case, int]) -> Audits:
     """The same files cut by data set, each with its own number of trainings."""
     found: Audits = {}
     for case, count in trials.items():
         file = folder / f"{case.data}-{count}.toml"
         file.write_text(audits_of(case))
-        found |= audited(scale, file, file.with_suffix(""), count)
+        found |= audited(case.scale, file, file.with_suffix(""), count)
     return found
 
 
 def audits_of(case: Case) -> str:
     """A file with the four audits of one data set; those of Purchase-100 are as retail100's."""
-    written = RETAIL if case is PURCHASE else case
-    head, *audits = (LOCATION_FILE if case is LOCATION else FILE).read_text().split("[[audits]]")
-    own = [each for each in audits if f'data = "{written.data}"' in each]
-    return "[[audits]]".join([head, *(each.replace(written.data, case.data) for each in own)])
+    written = "retail100" if case.data == "purchase100" else case.data
+    head, *audits = (LOCATION_FILE if written == "location30" else FILE).read_text().split(START)
+    own = [each for each in audits if f'data = "{written}"' in each]
+    return START.join([head, *(each.replace(written, case.data) for each in own)])
+
+
+START = "[[audits]]"
 
 
 def audited(scale: Scale, file: Path, folder: Path, trials: int) -> Audits:
@@ -221,32 +187,31 @@ def audited(scale: Scale, file: Path, folder: Path, trials: int) -> Audits:
         "--seed", str(scale.seed),
     ]  # fmt: skip
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    kept = ("advantage", "predicted", "exceedance")
     return {
         each["name"]: {
-            **{key: each["identifiability"][key] for key in KEPT},
-            "trials": each["trials"],
-            "seconds": round(each["seconds"], 2),
+            **{key: each["identifiability"][key] for key in kept}, "trials": each["trials"],
         }
         for each in json.loads(done.stdout)["audits"]
-    }
+    }  # fmt: skip
 
 
-def rows_of(audits: Audits) -> list[Row]:
+def rows_of(scale: Scale, audits: Audits) -> list[Row]:
     """In the order of the table."""
     return [
-        Row(case, place, audits[f"{case.data} {named(*row)}"])
-        for case in cases()
-        for place, row in enumerate(ROWS)
+        Row(case, noise, audits[f"{case.data} {named(noise)}"])
+        for case in cases(scale)
+        for noise in NOISES
     ]
 
 
-def counted(scale: Scale, row: Row) -> Claim:
+def counted(row: Row) -> Claim:
     """As the paper counts; what is implied is the same number, and stands in a table."""
     error = row.found["advantage"]["standard_error"]
     why = f"One standard error is {error:.3f}. {chance(row)}"
     claim = printed(
         f"{row.title}: advantage ({row.trainings:,} trainings)", row.published, row.advantage, why,
-        reason=(lambda: f"{why} {behind(scale, row)}") if row.varies else "",
+        reason=(lambda: f"{why} {behind(row)}") if row.varies else "",
     )  # fmt: skip
     return dataclasses.replace(claim, published=row.printed)
 
@@ -264,14 +229,12 @@ def chance(row: Row) -> str:
     )
 
 
-def behind(scale: Scale, row: Row) -> str:
+def behind(row: Row) -> str:
     """Global noise: the local sensitivities that stand for both advantages, and other weights."""
-    sensitivity, adjacency = ROWS[row.place]
-    recipe = recipe_of(scale, row.case, sensitivity, adjacency)
+    recipe = row.case.recipe(row.noise)
     ours, theirs = (sensitivity_of(recipe, each) for each in (row.implied.value, row.published))
-    begun = varied(scale, row.case, sensitivity, adjacency).advantage
     apart = f"the largest is C = {CLIP_NORM:g}"
-    if adjacency == "replace":
+    if row.noise.adjacency == "replace":
         apart = (
             f"the largest is 2C = {2 * CLIP_NORM:g}, and two gradients of norm C at right angles "
             f"have {2**0.5 * CLIP_NORM:.2f}"
@@ -279,7 +242,8 @@ def behind(scale: Scale, row: Row) -> str:
     return (
         f"The implied advantage is that of a local sensitivity of {ours:.2f}, the published one "
         f"that of {theirs:.2f}; {apart}. From the weights that TensorFlow's layers begin with, "
-        f"{begun.value:.3f} is implied; see below for columns of variance 1 as well."
+        f"{varied(row.case, row.noise).implied.value:.3f} is implied; see below for columns of "
+        "variance 1 as well."
     )
 
 
@@ -288,68 +252,56 @@ def sensitivity_of(recipe: TrainingConfig, advantage: float) -> float:
     return float(2 * stats.norm.ppf((1 + advantage) / 2) * recipe.sigma / recipe.steps**0.5)
 
 
-def bound_kept(row: Row) -> Claim:
-    """The belief bound holds but for δ."""
-    return stated(
-        f"{row.title}: δ′ against δ", f"always smaller than δ = {row.case.delta:g}", row.exceeded,
-        most=row.case.delta,
-    )  # fmt: skip
-
-
-def open_choices(scale: Scale, rows: Sequence[Row]) -> Table:
+def open_choices(rows: Sequence[Row]) -> Table:
     """What is implied with other first weights and other columns, where the paper is silent."""
     found = []
     for row in (each for each in rows if each.varies):
-        made = varied(scale, row.case, *ROWS[row.place], standardised=True).advantage
+        made = varied(row.case, row.noise, standardised=True).implied
         found.append((row.title, row.printed, f"{made.value:.3f}", f"{row.implied.value:.3f}"))
     head = ("data and noise", "published", "implied with them", "implied without them")
     title = "Implied advantages from TensorFlow's first weights and columns of variance 1"
     return Table(title, head, tuple(found))
 
 
-def advantage_table(rows: Sequence[Row], more: Sequence[Row]) -> Table:
-    """Every count."""
-    found = []
+def counts_of(rows: Sequence[Row], more: Sequence[Row]) -> tuple[Table, Table]:
+    """Every advantage and every δ′, as counts."""
+    advantages, exceedances = [], []
     for wider in zip(rows, *([more] if more else []), strict=True):
         row, best = wider[0], wider[-1].implied.value
         told = [f"{each.trainings:,}: {each.advantage.told('z.3f')}" for each in wider]
-        found.append((row.title, row.printed, *told, f"{best:.3f}", f"{best / row.bound:.3f}"))
+        implied = f"{best:.3f}", f"{best / row.bound:.3f}"
+        advantages.append((row.title, row.printed, *told, *implied))
+        inside = [(each, each.found["trials"]["in"]) for each in wider]
+        own = [f"{each.exceeded.value * count:.0f} of {count:,}" for each, count in inside]
+        share = row.case.exceeded[NOISES.index(row.noise)]
+        theirs = f"{share * REPETITIONS:.0f} of {REPETITIONS:,}"
+        exceedances.append((row.title, f"{row.case.delta:g}", theirs, *own))
     second = ("more trainings",) if more else ()
     head = ("data and noise", "published", "trainings: counted", *second)
-    return Table("Advantages", (*head, "implied", "implied over ρ_α"), tuple(found))
-
-
-def exceedance_table(rows: Sequence[Row], more: Sequence[Row]) -> Table:
-    """Every δ′, as a count."""
-    found = []
-    for wider in zip(rows, *([more] if more else []), strict=True):
-        row, trials = wider[0], [each.found["trials"]["in"] for each in wider]
-        told = [f"{r.exceeded.value * n:.0f} of {n:,}" for r, n in zip(wider, trials, strict=True)]
-        theirs = f"{EXCEEDED[row.case][row.place] * REPETITIONS:.0f} of {REPETITIONS:,}"
-        found.append((row.title, f"{row.case.delta:g}", theirs, *told))
-    second = ("with more trainings",) if more else ()
-    head = ("data and noise", "δ", "published (Purchase-100's, where a data set stands for it)",
-            "ours, on D", *second)  # fmt: skip
-    return Table("δ′, as trainings whose belief exceeds 0.9", head, tuple(found))
+    theirs = "published (Purchase-100's, where a data set stands for it)"
+    other = ("with more trainings",) if more else ()
+    return (
+        Table("Advantages", (*head, "implied", "implied over ρ_α"), tuple(advantages)),
+        Table("δ′, as trainings whose belief exceeds 0.9",
+              ("data and noise", "δ", theirs, "ours, on D", *other), tuple(exceedances)),
+    )  # fmt: skip
 
 
 def drawn(rows: Sequence[Row]) -> Chart:
     """Published and ours, setting by setting."""
-    places = list(enumerate(rows, start=1))
 
     def ours(name: str, values: Sequence[Estimate], aside: float) -> Line:
         points = [(i + aside, v.value, v.low, v.high) for i, v in enumerate(values, start=1)]
         return Line(name, points, "points")
 
     def theirs(name: str, other: bool) -> Line:
-        shown = [(place, row) for place, row in places if other == bool(row.case.stands_for)]
+        shown = [(i, row) for i, row in enumerate(rows, 1) if other == bool(row.case.stands_for)]
         return Line(name, [(place + 0.15, row.published) for place, row in shown], "published")
 
-    inside: dict[str, int] = {}
+    inside: Counter[str] = Counter()
     for row in rows:
-        hit = row.advantage.low <= row.published <= row.advantage.high
-        inside[row.case.label] = inside.get(row.case.label, 0) + hit
-    told = ", ".join(f"{count} of {len(ROWS)} on {label}" for label, count in inside.items())
+        inside[row.case.label] += row.advantage.low <= row.published <= row.advantage.high
+    told = ", ".join(f"{count} of {len(NOISES)} on {label}" for label, count in inside.items())
     return lines_chart(
         f"Published advantages within the 95 % interval of ours: {told}.",
         "data and noise (LS, GS: local, global sensitivity; B, U: bounded, unbounded)",
@@ -359,5 +311,10 @@ def drawn(rows: Sequence[Row]) -> Chart:
             ours("implied by the sensitivities", [row.implied for row in rows], 0.0),
             theirs("published, same data", False), theirs("published, other data", True),
         ],
-        places=[f"{row.case.title}, {LETTERS[row.place]}" for row in rows],
+        places=[f"{row.case.title}, {letters(row.noise)}" for row in rows],
     )  # fmt: skip
+
+
+def letters(noise: Noise) -> str:
+    """As the paper writes them: "LS B"."""
+    return f"{named(noise)[:2]} {noise.word[0].upper()}"

@@ -13,12 +13,12 @@ from dprime.data.devices import one_thread
 from dprime.data.dissimilarity import dataset_sensitivity
 from dprime.train import LikelihoodRatio, TrainingConfig, TrainingData, train
 from dprime.train.models import model_named
+from papers.adversary import CLIP_NORM, LEARNING_RATE
 from papers.drawing import line, lines_chart
 from papers.entry import Measured, Scale
-from papers.reproduce import Claim, Estimate, Floats, mean, printed, stated
+from papers.reproduce import Floats, mean, printed, stated
 
-WIDTH = 104
-MODEL = "dense-6-6"
+WIDTH, MODEL = 104, "dense-6-6"
 """Of the paper's training on Adult."""
 
 FLAT = 0.2
@@ -43,37 +43,32 @@ def table1(scale: Scale) -> Measured:
     }
     with one_thread():
         times = {name: timed(job, sizes, fits) for name, (sizes, job) in jobs.items()}
-    slopes = {
-        name: mean([float(np.polyfit(np.log(sizes), np.log(each), 1)[0]) for each in times[name]])
-        for name, (sizes, _) in jobs.items()
-    }
-    lines = [
-        line(name, np.array(sizes) / sizes[0],
-             np.median(times[name] / times[name][:, :1], axis=0))
-        for name, (sizes, _) in jobs.items()
-    ]  # fmt: skip
+    slopes, lines = {}, []
+    for name, (sizes, _) in jobs.items():
+        fitted = [float(np.polyfit(np.log(sizes), np.log(each), 1)[0]) for each in times[name]]
+        slopes[name] = mean(fitted)
+        relative = np.median(times[name] / times[name][:, :1], axis=0)
+        lines.append(line(name, np.array(sizes) / sizes[0], relative))
     told = ", ".join(f"{name} {each.value:z.2f}" for name, each in slopes.items())
     figure = lines_chart(
         f"Exponents of the time: {told}.", "n or k, relative to the smallest",
         "time, relative to the smallest", lines, "xy",
     )  # fmt: skip
+    claims = [
+        *(
+            printed(f"{what}: exponent of {n} in the time", exponent, slopes[f"{what} in {n}"])
+            for what, n, exponent in (("DS", "n", 2), ("β", "n", 1), ("β", "k", 1))
+        ),
+        *(
+            stated(
+                f"Adv: exponent of {size} in the time", "constant: no growth",
+                slopes[f"Adv in {size}"], least=-FLAT, most=FLAT,
+            )
+            for size in ("n", "k")
+        ),
+    ]  # fmt: skip
     settings = {"compared": list(compared), "records": list(records), "steps": list(steps)}
-    return Measured(
-        claims_of(slopes), {**settings, "fits": fits, "threads": 1},
-        {"seconds": {name: each.tolist() for name, each in times.items()}}, {"": figure},
-    )  # fmt: skip
-
-
-def claims_of(slopes: dict[str, Estimate]) -> list[Claim]:
-    """Exponents of the times."""
-    none = "constant: no growth"
-    return [
-        printed("DS: exponent of n in the time", 2, slopes["DS in n"]),
-        printed("β: exponent of n in the time", 1, slopes["β in n"]),
-        printed("β: exponent of k in the time", 1, slopes["β in k"]),
-        stated("Adv: exponent of n in the time", none, slopes["Adv in n"], least=-FLAT, most=FLAT),
-        stated("Adv: exponent of k in the time", none, slopes["Adv in k"], least=-FLAT, most=FLAT),
-    ]
+    return Measured(claims, {**settings, "fits": fits, "threads": 1}, {"": figure})
 
 
 def random_records(count: int) -> Dataset:
@@ -89,9 +84,10 @@ def ranked(count: int) -> None:
 
 def trained(count: int, steps: int) -> LikelihoodRatio:
     """Two trainings with the adversary's belief."""
-    data = random_records(count)
-    recipe = TrainingConfig(steps=steps, learning_rate=0.005, clip_norm=3.0, noise_multiplier=8.0)
-    ratio = LikelihoodRatio()
+    data, ratio = random_records(count), LikelihoodRatio()
+    recipe = TrainingConfig(
+        steps=steps, learning_rate=LEARNING_RATE, clip_norm=CLIP_NORM, noise_multiplier=8.0
+    )
     worlds = TrainingData.remove(data, 0)
     train(model_named(MODEL, data), worlds, recipe, trials=2, seed=1, observers=[ratio])
     return ratio
@@ -112,10 +108,10 @@ def timed(job: Callable[[int], Work], sizes: Sequence[int], fits: int) -> Floats
     """Seconds of the processor [fit, size]."""
     jobs = [job(size) for size in sizes]
     jobs[0]()  # once before the clock: libraries are loaded
-    return np.array([[_seconds(each) for each in jobs] for _ in range(fits)])
 
+    def seconds(work: Work) -> float:
+        start = time.process_time()
+        work()
+        return time.process_time() - start
 
-def _seconds(work: Work) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
+    return np.array([[seconds(each) for each in jobs] for _ in range(fits)])

@@ -12,7 +12,7 @@ from dprime.curve import TradeOff
 from dprime.data import Split
 from dprime.mechanisms import DPSGD
 from dprime.parameters import steps_from_epochs
-from papers.cherubin.securities import advantage_left, mu_of, records_of
+from papers.cherubin.closed_form import mu_of, records_of
 from papers.cherubin.trainings import (
     ADULT,
     AT_EPOCHS,
@@ -32,7 +32,7 @@ from papers.cherubin.trainings import (
     watched,
 )
 from papers.entry import Measured, Scale, Table
-from papers.reproduce import Claim, computed, explained, half_digit, mean, printed, stated
+from papers.reproduce import Claim, Estimate, computed, half_digit, mean, printed, stated
 
 FORM, OTHER_FORM = "closed-form", "central-limit"
 
@@ -89,17 +89,12 @@ def section6_2(scale: Scale) -> Measured:
         case, row = CASES[data], TABLE[data]
         claims += [membership(row), *attribute(case, row, each, scale)]
         rows += readings(case, row, each)
-    numbers = {
-        data: {name: [one[name] for one in each["runs"]]
-               for name in ("table", "accuracy", "differences")}
-        for data, each in found.items()
-    }  # fmt: skip
     columns = Table(
         "All three columns; certified values have the numbers of records above",
         ("", "Bayes security", "attacker right", "TPR at FPR 0.1"), tuple(rows),
     )  # fmt: skip
     return Measured(
-        claims, {data: settings_of(each) for data, each in found.items()}, numbers,
+        claims, {data: settings_of(each) for data, each in found.items()},
         kept=kept(scale, *found.values()), tables=[columns, records_table()],
     )  # fmt: skip
 
@@ -113,24 +108,24 @@ def after_all(times: float = 1.0) -> float:
 def membership(row: Printed) -> Claim:
     """What follows from the closed form alone, over all noises that round to the printed one."""
     noise, half = float(row.noise), half_digit(row.noise)
-    what = f"{row.title}: Bayes security against membership, over all noises that round to"
-    claim = computed(f"{what} {row.noise}", row.security[1], after_all())
     low, high = (after_all((noise + sign * half) / noise) for sign in (1, -1))
-    claim = replace(claim, low=low, high=high)
-    return explained(claim, lambda: needs(row, claim.most))
+    most = float(row.security[1]) + half_digit(row.security[1]) * (1 + 1e-9)
 
+    def needs() -> str:
+        """What it would take to reach the printed security."""
+        wanted = mu_of(1 - most) / mu_of(1 - after_all()) * noise
+        records = records_of(wanted, row.batch, SECURITY, AT_EPOCHS)
+        return (
+            f"With the noise of equation 4 as it is, it is {after_all():.4f} for every number of "
+            f"records. It rounds to the printed value if that noise was above {wanted:.3f} and "
+            f"then taken as {row.noise}, that is with fewer than {records:,.0f} records; which "
+            f"number was used is not said. With {row.records:,} records "
+            f"{row.certified.bayes_security():.4f} is certified for a noise of {row.noise}."
+        )
 
-def needs(row: Printed, security: float) -> str:
-    """What it would take to reach a security."""
-    noise = mu_of(1 - security) / mu_of(1 - after_all()) * float(row.noise)
-    records = records_of(noise, row.batch, SECURITY, AT_EPOCHS)
-    return (
-        f"With the noise of equation 4 as it is, it is {after_all():.4f} for every number of "
-        f"records. It rounds to the printed value if that noise was above {noise:.3f} and then "
-        f"taken as {row.noise}, that is with fewer than {records:,.0f} records; which number was "
-        f"used is not said. With {row.records:,} records {row.certified.bayes_security():.4f} is "
-        f"certified for a noise of {row.noise}."
-    )
+    what = f"{row.title}: Bayes security against membership, over all noises that round to"
+    ours = Estimate(after_all(), low, high)
+    return computed(f"{what} {row.noise}", row.security[1], ours, reason=needs)
 
 
 def readings(case: Case, row: Printed, found: Trained) -> list[tuple[str, ...]]:
@@ -157,18 +152,15 @@ def readings(case: Case, row: Printed, found: Trained) -> list[tuple[str, ...]]:
 
 def records_table() -> Table:
     """How many records the printed numbers would need, over their rounding."""
-
-    def ends(records: Sequence[float]) -> str:
-        return f"{records[0]:,.0f} to {records[1]:,.0f}"
-
-    def rounded(digits: str) -> list[float]:
-        return [float(digits) + sign * half_digit(digits) for sign in (1, -1)]
-
     rows = []
     for row in TABLE.values():
-        by_noise = [records_of(each, row.batch, SECURITY, AT_EPOCHS) for each in rounded(row.noise)]
-        by_delta = [1 / (10 * each) for each in rounded(row.delta)]
-        told = (ends(by_noise), ends(by_delta))
+        (high, low), deltas = (
+            [float(digits) + sign * half_digit(digits) for sign in (1, -1)]
+            for digits in (row.noise, row.delta)
+        )
+        by_noise = [records_of(each, row.batch, SECURITY, AT_EPOCHS) for each in (high, low)]
+        ends = by_noise, [1 / (10 * each) for each in deltas]
+        told = (f"{least:,.0f} to {most:,.0f}" for least, most in ends)
         rows.append((row.title, f"{row.given:,}", *told))
     return Table(
         "Records that the printed numbers need",
@@ -192,11 +184,12 @@ def attribute(case: Case, row: Printed, found: Trained, scale: Scale) -> list[Cl
             f"{case.title}: accuracy of the best model", row.accuracy,
             mean([max(one["accuracy"]) for one in runs]), accuracy_told(case, found, scale),
         ),
-        advantage_left(
-            f"{case.title}: advantage on the attribute", row.security[0],
+        printed(
+            f"{case.title}: advantage on the attribute", round(of_attribute, 4),
             mean([1 - one["attribute"] for one in tables]),
             f"Bayes security is printed with two digits, {row.security[0]}. {distances_told(runs)}"
             f"{other_item(case, found, scale)}",
+            rounding=half_digit(row.security[0]),
         ),
         stated(
             f"{case.title}: advantage on the attribute as a share of that on membership",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from dprime.data import Split
 from dprime.mechanisms import DPSGD, Adjacency
 from dprime.parameters import steps_from_epochs
 from dprime.show.chart import Chart
-from papers.cherubin.securities import advantage_left, measured, mu_of
+from papers.cherubin.closed_form import mu_of
 from papers.cherubin.trainings import (
     ADULT,
     AT_EPOCHS,
@@ -29,7 +28,7 @@ from papers.cherubin.trainings import (
 )
 from papers.drawing import Line, line, lines_chart
 from papers.entry import Measured, Scale, Table
-from papers.reproduce import Claim, Estimate, computed, half_digit, mean, readable, stated
+from papers.reproduce import Claim, Estimate, computed, half_digit, mean, printed, readable, stated
 
 FORM = "closed-form"
 WANTED = 0.95
@@ -51,24 +50,19 @@ INKS = {"attribute": 0, "membership": 1}
 
 
 def security(one: Run, threat: str) -> Sequence[float]:
-    """By epoch."""
     found: Sequence[float] = one["security"][FORM][threat]
     return found
 
 
 def figure1(scale: Scale) -> Measured:
-    """Bayes security against the accuracy of the model, on both data sets."""
     found = both(scale)
-    numbers = {data: numbers_of(each, DELTAS[data]) for data, each in found.items()}
-    figures = {data: drawn(data, each, numbers[data]) for data, each in found.items()}
-    for data, each in found.items():
-        figures[f"{data}-epsilon"] = drawn_epsilons(data, each, numbers[data])
-    claims = [*epsilons_of_adult(), *(what_it_buys(data, each) for data, each in found.items())]
+    pictures = {data: drawn(data, each) for data, each in found.items()}
+    pictures |= {f"{data}-epsilon": drawn_epsilons(data, each) for data, each in found.items()}
+    tried = {data: each for data, each in found.items() if each["accuracy_by_learning_rate"]}
     return Measured(
-        claims, {data: settings_of(each) for data, each in found.items()}, numbers, figures,
-        kept(scale, *found.values()),
-        [rates_table(data, each) for data, each in found.items()
-         if each["accuracy_by_learning_rate"]],
+        [*epsilons_of_adult(), *(what_it_buys(data, each) for data, each in found.items())],
+        {data: settings_of(each) for data, each in found.items()}, pictures,
+        kept(scale, *found.values()), [rates_table(data, each) for data, each in tried.items()],
     )  # fmt: skip
 
 
@@ -99,67 +93,64 @@ def what_it_buys(data: str, found: Trained) -> Claim:
     )  # fmt: skip
 
 
-def numbers_of(found: Trained, delta: float) -> dict[str, Any]:
-    """By epoch: means over trainings, and what is certified."""
-    runs, epochs = found["runs"], found["epochs"]
-    steps = -(-found["records"] // found["batch"])
-    trainings = [
-        DPSGD(found["noise_multiplier"], 1 / steps, steps * epoch) for epoch in range(1, epochs + 1)
-    ]
-    return {
-        "accuracy": [
-            float(np.mean(values))
-            for values in zip(*(one["accuracy"] for one in runs), strict=True)
-        ],
-        "attribute": over_runs(found, "full"),
-        "membership, certified": [one.curve("replace").bayes_security() for one in trainings],
-        "epsilon": {
-            name: [one.curve(adjacency).epsilon(delta) for one in trainings]
-            for name, adjacency in ADJACENCIES.items()
-        },
-        "delta": delta,
-    }
+def private(found: Trained) -> list[DPSGD]:
+    """The mechanism of the training after each epoch that is drawn."""
+    noise, steps = found["noise_multiplier"], -(-found["records"] // found["batch"])
+    drawn = range(first(found) + 1, found["epochs"] + 1)
+    return [DPSGD(noise, 1 / steps, steps * epoch) for epoch in drawn]
 
 
-def over_runs(found: Trained, kind: str) -> list[list[float]]:
+def first(found: Trained) -> int:
+    """The place of the first epoch that is drawn."""
+    return min(FIRST_EPOCH, int(found["epochs"])) - 1
+
+
+def mean_accuracies(found: Trained) -> list[float]:
+    """Over trainings, by epoch that is drawn."""
+    columns = zip(*(one["accuracy"] for one in found["runs"]), strict=True)
+    return [float(np.mean(values)) for values in columns][first(found) :]
+
+
+def over_runs(found: Trained, kind: str) -> list[Estimate]:
     """By epoch: the mean over trainings and its interval."""
     lines = [security(one, kind) for one in found["runs"]]
-    each = [mean(list(values)) for values in zip(*lines, strict=True)]
-    return [[one.value, one.low, one.high] for one in each]
+    return [mean(list(values)) for values in zip(*lines, strict=True)]
 
 
-def drawn(data: str, found: Trained, numbers: Mapping[str, Any]) -> Chart:
+def drawn(data: str, found: Trained) -> Chart:
     """Both threats by accuracy, with the published points."""
-    first = min(FIRST_EPOCH, found["epochs"]) - 1
-    accuracies, certified = numbers["accuracy"], numbers["membership, certified"]
-    securities = [*zip(*numbers["attribute"][first:], strict=True)]
+    accuracies, own = mean_accuracies(found), over_runs(found, "full")[first(found) :]
+    certified = [one.curve("replace").bayes_security() for one in private(found)]
     names = {"attribute": found["attribute"], "membership": "membership"}
+    securities = zip(*(vars(one).values() for one in own), strict=True)
     lines = [
-        line(f"ours: {names['attribute']}, estimate", accuracies[first:], *securities,
-             kind="points", ink=INKS["attribute"]),
-        line("ours: membership, certified", accuracies[first:], certified[first:], kind="points",
+        line(f"ours: {names['attribute']}, estimate", accuracies, *securities, kind="points",
+             ink=INKS["attribute"]),
+        line("ours: membership, certified", accuracies, certified, kind="points",
              ink=INKS["membership"]),
         *(Line(f"published: {names[threat]}", [point], "published", INKS[threat])
           for threat, point in PRINTED.get(data, {}).items()),
     ]  # fmt: skip
     said = (
         f"After {found['epochs']} epochs on {data} accuracy is {accuracies[-1]:.1%}, and Bayes "
-        f"security about {numbers['attribute'][-1][0]:.3f} for {found['attribute']}, "
+        f"security about {own[-1].value:.3f} for {found['attribute']}, "
         f"{certified[-1]:.3f} for membership."
     )
     return lines_chart(said, "accuracy on test records, epoch by epoch", "Bayes security", lines)
 
 
-def drawn_epsilons(data: str, found: Trained, numbers: Mapping[str, Any]) -> Chart:
+def drawn_epsilons(data: str, found: Trained) -> Chart:
     """The dashed line of the paper's figure."""
-    first = min(FIRST_EPOCH, found["epochs"]) - 1
-    accuracies, epsilons = numbers["accuracy"], numbers["epsilon"]
+    accuracies, delta = mean_accuracies(found), DELTAS[data]
+    epsilons = {
+        name: [one.curve(adjacency).epsilon(delta) for one in private(found)]
+        for name, adjacency in ADJACENCIES.items()
+    }
     told = ", ".join(f"{each[-1]:.2f} for {name}" for name, each in epsilons.items())
     return lines_chart(
         f"After {found['epochs']} epochs on {data} ε is {told}.",
-        "accuracy on test records, epoch by epoch", f"ε for δ = {readable(numbers['delta'])}",
-        [line(name, accuracies[first:], each[first:], kind="points")
-         for name, each in epsilons.items()],
+        "accuracy on test records, epoch by epoch", f"ε for δ = {readable(delta)}",
+        [line(name, accuracies, each, kind="points") for name, each in epsilons.items()],
     )  # fmt: skip
 
 
@@ -187,24 +178,35 @@ def figure9(scale: Scale) -> Measured:
     found = trained(ADULT, scale)
     other = faster(found, scale)
     at = {kind: mean([1 - after(one, kind) for one in found["runs"]]) for kind in ANALYSES}
-    securities = {kind: over_runs(found, kind) for kind in (*ANALYSES, "membership")}
-    numbers = {
-        "security": securities,
-        "differences": [one["differences"] for one in found["runs"]],
-        "four times the learning rate": {
-            "security after 20 epochs": {kind: after(other, kind) for kind in ANALYSES},
-            "accuracy": other["accuracy"][-1],
-            "differences": other["differences"],
-        },
-    }
     claims = [
-        *(advantage_left(f"advantage after 20 epochs, {kind} analysis", printed, at[kind],
-                         reason=partial(reason, found, other))
-          for kind, printed in ANALYSES.items()),
+        *(
+            printed(
+                f"advantage after 20 epochs, {kind} analysis", round(1 - float(security), 4),
+                at[kind], reason=partial(reason, found, other), rounding=half_digit(security),
+            )
+            for kind, security in ANALYSES.items()
+        ),
         price(found, other),
     ]  # fmt: skip
-    figure = {"": drawn_analyses(securities, at)}
-    return Measured(claims, settings_of(found), numbers, figure, kept(scale, found))
+    figure = lines_chart(
+        f"After 20 epochs on Adult Bayes security is about {1 - at['full'].value:.3f} by the full "
+        f"and {1 - at['approximate'].value:.3f} by the approximate analysis.",
+        "epochs", "Bayes security",
+        [
+            over_epochs("ours: age, full analysis", found, "full", 3),
+            over_epochs("ours: age, approximate analysis", found, "approximate", 3),
+            over_epochs("membership, closed form", found, "membership", 1),
+            *(Line(f"published as {kind}", [(AT_EPOCHS, float(security))], "published", ink)
+              for ink, (kind, security) in enumerate(ANALYSES.items())),
+        ],
+    )  # fmt: skip
+    return Measured(claims, settings_of(found), {"": figure}, kept(scale, found))
+
+
+def over_epochs(name: str, found: Trained, kind: str, columns: int) -> Line:
+    """The mean over trainings; three columns have its interval too."""
+    rows = enumerate(over_runs(found, kind), 1)
+    return Line(name, [(float(epoch), *[*vars(row).values()][:columns]) for epoch, row in rows])
 
 
 def faster(found: Trained, scale: Scale) -> Run:
@@ -243,45 +245,21 @@ def reason(found: Trained, other: Run) -> str:
 def price(found: Trained, other: Run) -> Claim:
     """What the approximation costs."""
 
-    def lost(one: Run) -> float:
-        return after(one, "full") - after(one, "approximate")
+    def lost(one: Run, kind: str = "approximate") -> float:
+        return after(one, "full") - after(one, kind)
 
     runs, (full, rough) = found["runs"], ANALYSES.values()
     least, most = needed(found)
-    losses = [lost(one) for one in runs]
-    shares = [lost(one) / (after(one, "full") - after(one, "membership")) for one in runs]
+    shares = [lost(one) / lost(one, "membership") for one in runs]
     distances = [one["differences"] for one in runs]
     times = np.mean([one["approximate"]["mean"] / one["full"]["mean"] for one in distances])
-    return measured(
+    return printed(
         "difference of the two Bayes securities after 20 epochs, without its sign",
-        round(abs(float(full) - float(rough)), 3), half_digit(full) + half_digit(rough),
-        mean(losses),
+        round(abs(float(full) - float(rough)), 3), mean([lost(one) for one in runs]),
         f"Twice the largest distance to the mean is {times:.2f} times the largest distance of "
         f"two gradients in the mean of a training; the printed securities need "
         f"{most / least:.2f} times. With {FASTER:g} times the learning rate the difference is "
         f"{lost(other):.3f}. It is {np.mean(shares):.0%} of what attribute inference gains over "
         "membership.",
-    )  # fmt: skip
-
-
-def drawn_analyses(
-    securities: Mapping[str, Sequence[Sequence[float]]], at: Mapping[str, Estimate]
-) -> Chart:
-    """All three by epoch, with the published points."""
-
-    def over_epochs(name: str, kind: str, columns: int) -> Line:
-        rows = enumerate(securities[kind], 1)
-        return Line(name, [(float(epoch), *row[:columns]) for epoch, row in rows])
-
-    return lines_chart(
-        f"After 20 epochs on Adult Bayes security is about {1 - at['full'].value:.3f} by the full "
-        f"and {1 - at['approximate'].value:.3f} by the approximate analysis.",
-        "epochs", "Bayes security",
-        [
-            over_epochs("ours: age, full analysis", "full", 3),
-            over_epochs("ours: age, approximate analysis", "approximate", 3),
-            over_epochs("membership, closed form", "membership", 1),
-            *(Line(f"published as {kind}", [(AT_EPOCHS, float(printed))], "published", ink)
-              for ink, (kind, printed) in enumerate(ANALYSES.items())),
-        ],
+        rounding=half_digit(full) + half_digit(rough),
     )  # fmt: skip

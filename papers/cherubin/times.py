@@ -6,20 +6,19 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Literal
 
 import numpy as np
 import torch
-from opacus import PrivacyEngine
 from opacus.optimizers import DPOptimizer
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
-from torch.utils.data import DataLoader
 
+from benchmarks.networks import Loop, loop, tensors
+from benchmarks.timing import in_turns, medians, seconds
 from dprime import estimates
 from dprime.attributes import AttributeInference
 from dprime.data import Dataset
@@ -27,37 +26,14 @@ from dprime.data.devices import one_thread
 from dprime.mechanisms import DPSGD
 from dprime.monitor import Monitor
 from dprime.parameters import steps_from_epochs
-from dprime.show.chart import Chart
-from papers.cherubin.trainings import ADULT, CLIP_NORM, Recipe, tensors
+from papers.cherubin.trainings import ADULT, CLIP_NORM, Recipe
 from papers.drawing import Line, lines_chart
 from papers.entry import Measured, Scale, Table
 from papers.reproduce import Claim, Estimate, mean, printed, stated
 
-Work = Callable[[], Any]
+Works = dict[str, Callable[[], float]]
 Times = Mapping[str, Sequence[float]]
 """Seconds of every turn, by what is timed."""
-
-
-def seconds(do: Work) -> float:
-    """That something takes."""
-    start = time.perf_counter()
-    do()
-    return time.perf_counter() - start
-
-
-def in_turns(jobs: Mapping[str, Work], turns: Mapping[str, int] | int) -> dict[str, list[float]]:
-    """Seconds of each, in turns, so that what else the machine does meets all of them.
-
-    The first turn is not counted.
-    """
-    limits = dict.fromkeys(jobs, turns) if isinstance(turns, int) else turns
-    taken: dict[str, list[float]] = {name: [] for name in jobs}
-    for turn in range(max(limits.values()) + 1):
-        for name, job in jobs.items():
-            if turn <= limits[name]:
-                found = seconds(job)
-                taken[name] += [found] if turn else []
-    return taken
 
 
 def ratio(these: Sequence[float], those: Sequence[float]) -> Estimate:
@@ -89,12 +65,11 @@ def figure5(scale: Scale) -> Measured:
     turns, of_peer = scale.pick((2, 1), (20, 2), (100, 5))
     taken = {}
     for epochs in scale.pick(EPOCHS[:2], EPOCHS, EPOCHS):
-        jobs = answers(steps_from_epochs(epochs, RATE))
-        limits = {name: of_peer if name == PEER else turns for name in jobs}
-        taken[epochs] = in_turns(jobs, limits)
+        own, peer = answers(steps_from_epochs(epochs, RATE))
+        taken[epochs] = {**in_turns(own, turns), **in_turns(peer, of_peer)}
     names = list(taken[EPOCHS[0]])
-    medians = {name: [float(np.median(each[name])) for each in taken.values()] for name in names}
-    closed, slowest = float(np.median(medians[CLOSED])), max(medians[OURS])
+    middle = {name: [float(np.median(each[name])) for each in taken.values()] for name in names}
+    closed, slowest = float(np.median(middle[CLOSED])), max(middle[OURS])
     figure = lines_chart(
         f"The closed form takes about {1e6 * closed:.2g} µs, the certified accountant at most "
         f"{1000 * slowest:.2g} ms.",
@@ -108,51 +83,50 @@ def figure5(scale: Scale) -> Measured:
     }
     claims = [
         stated(f"times the closed form: {name}", f"orders of magnitude: at least {ORDERS:g}",
-               ratio(medians[name], medians[CLOSED]), least=ORDERS, why=why.get(name, ""))
-        for name in (PEER, OURS) if name in medians
+               ratio(middle[name], middle[CLOSED]), least=ORDERS, why=why.get(name, ""))
+        for name in (PEER, OURS) if name in names
     ]  # fmt: skip
-    numbers = {
-        "median seconds": {name: dict(zip(map(str, taken), each, strict=True))
-                           for name, each in medians.items()},
-    }  # fmt: skip
     settings = {
         "rate": RATE, "noise": NOISE, "turns": turns, "turns of dp_accounting": of_peer,
         "adjacency": "replace",
     }  # fmt: skip
-    return Measured(claims, settings, numbers, {"": figure})
+    return Measured(claims, settings, {"": figure})
 
 
-def answers(steps: int) -> dict[str, Work]:
-    """Who gives a Bayes security, one record replaced."""
-    found: dict[str, Work] = {
+def answers(steps: int) -> tuple[Works, Works]:
+    """Who gives a Bayes security, one record replaced: seconds of ours, and of a peer."""
+
+    def peer_security() -> float:
+        """By dp_accounting: 1 less δ at ε = 0."""
+        dp, pld = import_module(PEER), import_module(f"{PEER}.pld")
+        accountant = pld.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE)
+        step = dp.PoissonSampledDpEvent(RATE, dp.GaussianDpEvent(NOISE))
+        accountant.compose(dp.SelfComposedDpEvent(step, steps))
+        return 1 - float(accountant.get_delta(0.0))
+
+    own: Works = {
         CLOSED: lambda: estimates.cherubin(NOISE, RATE, steps).bayes_security(),
         OURS: lambda: DPSGD(NOISE, RATE, steps).curve("replace").bayes_security(),
     }
-    if find_spec(PEER) is not None:
-        found[PEER] = lambda: peer_security(steps)
-    return found
+    peer: Works = {PEER: peer_security} if find_spec(PEER) is not None else {}
+    return timed(own), timed(peer)
 
 
-def peer_security(steps: int) -> float:
-    """By dp_accounting: 1 less δ at ε = 0."""
-    dp, pld = import_module(PEER), import_module(f"{PEER}.pld")
-    accountant = pld.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE)
-    step = dp.PoissonSampledDpEvent(RATE, dp.GaussianDpEvent(NOISE))
-    accountant.compose(dp.SelfComposedDpEvent(step, steps))
-    return 1 - float(accountant.get_delta(0.0))
+def timed(works: Mapping[str, Callable[[], object]]) -> Works:
+    """Seconds of each in the place of what it returns."""
+    return {name: partial(seconds, work) for name, work in works.items()}
 
 
 LEARNING_RATE, DELTA = ADULT.learning_rates[0], 1e-5
 STEPS = 26
 """Of an epoch, as the paper says."""
 
-Asked = Literal["", "accountant", "membership", "approximate", "full"]
-ANALYSES: dict[str, Asked] = {
+ANALYSES = {
     "Opacus": "", "with its accountant": "accountant", "membership": "membership",
     "attribute, approximate": "approximate", "attribute, full": "full",
 }  # fmt: skip
+"""What is asked after every epoch of a private training."""
 
-CRITERION = nn.CrossEntropyLoss()
 PARTS = {
     "batch": "goes to drawing the batch", "forward": "to the forward pass",
     "backward": "to the backward pass with a gradient for each record",
@@ -167,73 +141,22 @@ Parts = Mapping[str, Mapping[str, float]]
 """Median seconds of a step's parts, by training."""
 
 
-@dataclass
-class Loop:
-    """A training, and what is asked after every epoch."""
-
-    model: nn.Module
-    optimizer: Any
-    loader: Any
-    ask: Work = lambda: None
-
-    def epoch(self) -> None:
-        """One, with what is asked after it."""
-        for x, y in self.loader:
-            self.optimizer.zero_grad()
-            CRITERION(self.model(x), y).backward()
-            self.optimizer.step()
-        self.ask()
-
-    def parts(self) -> dict[str, float]:
-        """Seconds of an epoch by what they go to; what is asked after it is left out."""
-        private = isinstance(self.optimizer, DPOptimizer)
-        taken, last = dict.fromkeys(PARTS, 0.0), time.perf_counter()
-
-        def end(part: str) -> None:
-            """What has passed since the last end belongs to this part."""
-            nonlocal last
-            now = time.perf_counter()
-            taken[part] += now - last
-            last = now
-
-        for x, y in self.loader:
-            end("batch")
-            self.optimizer.zero_grad()
-            end("update")
-            loss = CRITERION(self.model(x), y)
-            end("forward")
-            loss.backward()
-            end("backward")
-            if private:
-                self.optimizer.clip_and_accumulate()
-                end("clipping")
-                self.optimizer.add_noise()
-                self.optimizer.scale_grad()
-                end("noise")
-            (self.optimizer.original_optimizer if private else self.optimizer).step()
-            end("update")
-        return taken
-
-
 def figure8(scale: Scale) -> Measured:
     """The time of an epoch with each analysis, and of a plain comparison of all pairs."""
-    recipe = Recipe.of(ADULT, scale)
-    data = scale.data(ADULT.data).train.draw(recipe.records, scale.seed)
+    recipe, seed = Recipe.of(ADULT, scale), scale.seed
+    data = scale.data(ADULT.data).train.draw(recipe.records, seed)
     turns = scale.pick(2, 4, 10)
     large = replace(recipe, batch=-(-recipe.records // STEPS))
-    public, private = partial(loop_of, data, scale.seed), partial(private_loop, data, scale.seed)
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Opacus' hooks, at every step
-        loops = {
-            "without privacy": public(recipe),
-            **{name: private(recipe, asked) for name, asked in ANALYSES.items()},
-            "without privacy, 26 steps": public(large),
-            "Opacus, 26 steps": private(large),
+        works = epochs_of(data, seed, recipe) | {
+            "without privacy, 26 steps": epoch(training(data, seed, large, private=False)),
+            "Opacus, 26 steps": epoch(training(data, seed, large)),
         }
-        taken = in_turns({name: loop.epoch for name, loop in loops.items()}, turns)
-        plain = compared(data, scale.pick(3, 10, 30), scale.seed)
+        taken = in_turns(works, turns)
+        plain = compared(data, scale.pick(3, 10, 30), seed)
         parts = {
-            f"{title} steps": of_step(public(how), private(how), how, turns)
+            f"{title} steps": of_step(data, seed, how, turns)
             for title, how in ((recipe.steps, recipe), (STEPS, large))
         }
     rows = [
@@ -241,53 +164,72 @@ def figure8(scale: Scale) -> Measured:
         for title, pair in parts.items()
         for name, each in pair.items()
     ]
-    table = Table("Milliseconds of a step, median over epochs", ("", *PARTS), tuple(rows))
     settings = {
         "records": recipe.records, "batch": recipe.batch, "noise": recipe.noise, "turns": turns,
         "values": len(ADULT.values), "batch for 26 steps": large.batch,
     }  # fmt: skip
-    numbers = {
-        "median seconds": {name: float(np.median(each)) for name, each in taken.items()},
-        "seconds": taken, "plain comparison": plain, "median seconds of a step": parts,
-    }  # fmt: skip
-    claims = claims_of(taken, plain, parts, recipe.steps)
-    return Measured(claims, settings, numbers, {"": drawn(taken)}, tables=[table])
-
-
-def loop_of(data: Dataset, seed: int, recipe: Recipe) -> Loop:
-    """Without privacy."""
-    torch.manual_seed(seed)
-    module = ADULT.network(data)
-    optimizer = torch.optim.SGD(module.parameters(), lr=LEARNING_RATE)
-    loader = DataLoader(tensors(data), batch_size=recipe.batch, shuffle=True)
-    return Loop(module, optimizer, loader)
-
-
-def private_loop(data: Dataset, seed: int, recipe: Recipe, asked: Asked = "") -> Loop:
-    """With Opacus, and with what is asked after every epoch."""
-    plain, engine = loop_of(data, seed, recipe), PrivacyEngine(accountant="rdp")
-    made = engine.make_private(
-        module=plain.model, optimizer=plain.optimizer, data_loader=plain.loader,
-        noise_multiplier=recipe.noise, max_grad_norm=CLIP_NORM,
+    shown = ("without privacy", *ANALYSES)
+    points = [(place, *quartiles(taken[name])) for place, name in enumerate(shown, 1)]
+    opacus, full = (float(np.median(taken[name])) for name in ("Opacus", "attribute, full"))
+    figure = lines_chart(
+        f"An epoch takes {opacus:.2g} s with Opacus and {full:.2g} s with the full analysis of "
+        "attribute inference.",
+        "what is asked", "seconds of an epoch",
+        [Line("ours, median and middle half", points, "points")], places=shown,
     )  # fmt: skip
-    loop = Loop(*made)
-    if asked == "accountant":
-        loop.ask = partial(engine.get_epsilon, DELTA)
-    elif asked:
-        (secret,) = ADULT.secrets()
-        watchers = [AttributeInference(secret, analysis=asked)] if asked != "membership" else []
-        monitor = Monitor(
-            engine, model=loop.model, optimizer=loop.optimizer, data_loader=loop.loader,
-            criterion=CRITERION, watchers=list(watchers), show=None, metric="bayes_security",
-        )  # fmt: skip
-        loop.ask = watchers[0].risk if watchers else monitor.answer
-    return loop
+    return Measured(
+        claims_of(taken, plain, parts, recipe.steps), settings, {"": figure},
+        tables=[Table("Milliseconds of a step, median over epochs", ("", *PARTS), tuple(rows))],
+    )  # fmt: skip
 
 
-def of_step(plain: Loop, private: Loop, recipe: Recipe, turns: int) -> Parts:
+def training(data: Dataset, seed: int, recipe: Recipe, *, private: bool = True) -> Loop:
+    """On Adult, with Opacus or without."""
+    torch.manual_seed(seed)
+    options = {"noise_multiplier": recipe.noise, "max_grad_norm": CLIP_NORM} if private else {}
+    return loop(
+        ADULT.network(data), tensors(data), recipe.batch, rate=LEARNING_RATE, accountant="rdp",
+        **options,
+    )  # fmt: skip
+
+
+def epoch(made: Loop, ask: Callable[[], object] = lambda: None) -> Callable[[], float]:
+    """Seconds that an epoch takes, with what is asked after it."""
+
+    def once() -> None:
+        for x, y in made.loader:
+            made.step(x, y)
+        ask()
+
+    return partial(seconds, once)
+
+
+def epochs_of(data: Dataset, seed: int, recipe: Recipe) -> Works:
+    """Seconds of an epoch without privacy, with Opacus, and with each analysis."""
+    works = {"without privacy": epoch(training(data, seed, recipe, private=False))}
+    (secret,) = ADULT.secrets()
+    for name, asked in ANALYSES.items():
+        made = training(data, seed, recipe)
+        ask: Callable[[], object] = made.model.parameters  # nothing
+        if asked == "accountant":
+            ask = partial(made.engine.get_epsilon, DELTA)
+        elif asked:
+            watchers = [AttributeInference(secret, analysis=asked)] if asked != "membership" else []  # type: ignore[arg-type]
+            monitor = Monitor(
+                **made.parts(), watchers=[*watchers], show=None, metric="bayes_security"
+            )
+            ask = watchers[0].risk if watchers else monitor.answer
+        works[name] = epoch(made, ask)
+    return works
+
+
+def of_step(data: Dataset, seed: int, recipe: Recipe, turns: int) -> Parts:
     """Median seconds of a step's parts over epochs in turns; the first is not counted."""
-    loops = {"without privacy": plain, "Opacus": private}
-    rounds = [{name: loop.parts() for name, loop in loops.items()} for _ in range(turns + 1)]
+    loops = {
+        "without privacy": training(data, seed, recipe, private=False),
+        "Opacus": training(data, seed, recipe),
+    }
+    rounds = [{name: _parts(made) for name, made in loops.items()} for _ in range(turns + 1)]
     return {
         name: {
             part: float(np.median([one[name][part] for one in rounds[1:]])) / recipe.steps
@@ -295,6 +237,37 @@ def of_step(plain: Loop, private: Loop, recipe: Recipe, turns: int) -> Parts:
         }
         for name in loops
     }
+
+
+def _parts(made: Loop) -> dict[str, float]:
+    """Seconds of an epoch by what they go to."""
+    optimizer, private = made.optimizer, isinstance(made.optimizer, DPOptimizer)
+    taken, last = dict.fromkeys(PARTS, 0.0), time.perf_counter()
+
+    def end(part: str) -> None:
+        """What has passed since the last end belongs to this part."""
+        nonlocal last
+        now = time.perf_counter()
+        taken[part] += now - last
+        last = now
+
+    for x, y in made.loader:
+        end("batch")
+        optimizer.zero_grad()
+        end("update")
+        loss = made.criterion(made.model(x), y)
+        end("forward")
+        loss.backward()
+        end("backward")
+        if private:
+            optimizer.clip_and_accumulate()
+            end("clipping")
+            optimizer.add_noise()
+            optimizer.scale_grad()
+            end("noise")
+        (optimizer.original_optimizer if private else optimizer).step()
+        end("update")
+    return taken
 
 
 def compared(data: Dataset, count: int, seed: int) -> dict[str, list[float]]:
@@ -305,13 +278,12 @@ def compared(data: Dataset, count: int, seed: int) -> dict[str, list[float]]:
 
     def loss(parameters: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
         outputs = functional_call(module, parameters, (x[None],))
-        found: Tensor = nn.functional.cross_entropy(outputs, y[None])
-        return found
+        return nn.functional.cross_entropy(outputs, y[None])
 
     of_each = vmap(grad(loss), in_dims=(None, 0, 0))
     x, y = tensors(data).tensors
     (secret,) = ADULT.secrets()
-    places = {"all pairs": iter(range(count + 1)), "mean": iter(range(count + 1))}
+    places = {way: iter(range(count + 1)) for way in ("all pairs", "mean")}
 
     def gradients(way: str) -> Tensor:
         """Of the next record with every value."""
@@ -332,20 +304,19 @@ def compared(data: Dataset, count: int, seed: int) -> dict[str, list[float]]:
         points = gradients("mean")
         return 2 * float((points - points.mean(dim=0)).norm(dim=1).max())
 
-    return in_turns({"all pairs": all_pairs, "mean": around_mean}, count)
+    return in_turns(timed({"all pairs": all_pairs, "mean": around_mean}), count)
 
 
 def claims_of(taken: Times, plain: Times, parts: Mapping[str, Parts], steps: int) -> list[Claim]:
     def times(name: str, other: str) -> Estimate:
         return ratio(taken[name], taken[other])
 
-    def told(values: Sequence[float], unit: float = 1.0) -> str:
-        return f"{unit * float(np.median(values)):.3g}"
-
     small, large = parts.values()
     pairs = ratio(plain["all pairs"], plain["mean"])
     cost = f"a large cost: at least {LARGE:g} (our reading)"
     order = "an order of magnitude: 10 or more"
+    epochs = {name: f"{each:.3g}" for name, each in medians(taken).items()}
+    records = {name: f"{1000 * each:.3g}" for name, each in medians(plain).items()}
     return [
         printed(f"Opacus over without privacy, {steps} steps an epoch", 2.0,
                 times("Opacus", "without privacy"), step_told(small)),
@@ -353,8 +324,8 @@ def claims_of(taken: Times, plain: Times, parts: Mapping[str, Parts], steps: int
                 times("Opacus, 26 steps", "without privacy, 26 steps"), step_told(large)),
         stated("membership over the accountant", "a marginal improvement: at most 1",
                times("membership", "with its accountant"), most=1.0,
-               why=f"An epoch takes {told(taken['membership'])} s with the risk of membership and "
-               f"{told(taken['with its accountant'])} s with the accountant of Opacus: both are "
+               why=f"An epoch takes {epochs['membership']} s with the risk of membership and "
+               f"{epochs['with its accountant']} s with the accountant of Opacus: both are "
                "asked once, and cost little beside it."),
         stated("attribute inference, approximate, over Opacus", cost,
                times("attribute, approximate", "Opacus"), least=LARGE),
@@ -367,8 +338,8 @@ def claims_of(taken: Times, plain: Times, parts: Mapping[str, Parts], steps: int
                f"({pairs.low:.2g} to {pairs.high:.2g}) as long as one with the mean, with the "
                "gradients themselves in both."),
         stated("plain comparison of all pairs over one with the mean", order, pairs, least=10.0,
-               why=f"A record takes {told(plain['all pairs'], 1000)} ms with all pairs and "
-               f"{told(plain['mean'], 1000)} ms with the mean."),
+               why=f"A record takes {records['all pairs']} ms with all pairs and "
+               f"{records['mean']} ms with the mean."),
     ]  # fmt: skip
 
 
@@ -384,16 +355,3 @@ def step_told(pair: Parts) -> str:
         f"A step takes {1000 * sum(plain.values()):.2g} ms without privacy and "
         f"{1000 * sum(private.values()):.2g} ms with it. Of what is added {told}."
     )
-
-
-def drawn(taken: Times) -> Chart:
-    """The time of an epoch with each analysis."""
-    shown = ("without privacy", *ANALYSES)
-    points = [(place, *quartiles(taken[name])) for place, name in enumerate(shown, 1)]
-    opacus, full = (float(np.median(taken[name])) for name in ("Opacus", "attribute, full"))
-    return lines_chart(
-        f"An epoch takes {opacus:.2g} s with Opacus and {full:.2g} s with the full analysis of "
-        "attribute inference.",
-        "what is asked", "seconds of an epoch",
-        [Line("ours, median and middle half", points, "points")], places=shown,
-    )  # fmt: skip

@@ -1,7 +1,6 @@
 """Private trainings with Opacus, watched for attribute inference: figures 1 and 9, section 6.2.
 
-    python -m papers.cherubin.trainings adult --seed 2024 [--device cuda]      # into raw.json
-    python -m papers.cherubin.trainings retail100 --seed 2024 [--device cuda --processes 8]
+    python -m papers cherubin/figure1 --full --seed 2024 [--device cuda --processes 8]  # raw.json
 
 The noise is the one that the paper's equation 4 gives for a Bayes security of 0.9 against
 membership after 20 epochs; trainings have 30. Full and approximate analysis watch the same ones.
@@ -12,31 +11,28 @@ results say so; another seed makes new ones, in a file of its own.
 
 from __future__ import annotations
 
-import argparse
 import functools
 import multiprocessing
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from opacus import PrivacyEngine
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
+from benchmarks.networks import dense, loop, tensors
 from dprime.attributes import Attribute, AttributeInference, AttributeRisk
 from dprime.attributes.risks import FORMS
 from dprime.data import Dataset, Split
 from dprime.data.adult import RANGES
-from dprime.data.devices import device_named, device_title, one_thread
+from dprime.data.devices import device_title, one_thread
 from dprime.monitor import Monitor
-from papers.__main__ import plainly
-from papers.cherubin.securities import noise_of
+from papers.cherubin.closed_form import noise_of
 from papers.entry import Kept, Scale, kept_or
 
 HERE = Path(__file__).resolve().parent
@@ -82,14 +78,8 @@ class Case:
     other: int | None = None
 
     def network(self, data: Dataset) -> nn.Module:
-        """Hidden layers of these widths."""
-        layers: list[nn.Module] = []
-        before = data.records.shape[1]
-        for width in self.widths:
-            layers += [nn.Linear(before, width), nn.ReLU()]
-            before = width
         assert data.classes is not None
-        return nn.Sequential(*layers, nn.Linear(before, data.classes))
+        return dense(data.records.shape[1], *self.widths, data.classes)
 
     def secrets(self) -> list[Attribute]:
         """The attribute with all its values, and the one to compare with, where there is one."""
@@ -117,13 +107,6 @@ RETAIL = Case(
 """All training records of retail100, in the place of Purchase; the last item is a rare one."""
 
 CASES = {case.data: case for case in (ADULT, RETAIL)}
-
-
-def tensors(data: Dataset) -> TensorDataset:
-    """Records and labels."""
-    return TensorDataset(
-        torch.tensor(np.asarray(data.records, np.float32)), torch.tensor(data.labels)
-    )
 
 
 @dataclass(frozen=True)
@@ -167,22 +150,23 @@ def kept(scale: Scale, *found: Trained) -> Kept | None:
     return Kept.of(found) if scale.full else None
 
 
-def train(case: Case, scale: Scale, processes: int = 1) -> Trained:
+def train(case: Case, scale: Scale) -> Trained:
     """All repetitions, watched; in several processes they are the same."""
-    started = time.perf_counter()
-    recipe = Recipe.of(case, scale)
-    split = scale.data(case.data)
+    started, recipe, split = time.perf_counter(), Recipe.of(case, scale), scale.data(case.data)
     drawn = split.train.draw(recipe.records, scale.seed)
-    data = Split(drawn, split.test)
-    epochs = scale.pick(2, EPOCHS, EPOCHS)
-    one = functools.partial(watched, case, recipe, data, epochs=epochs, scale=scale)
-    ends_at = functools.partial(_ends_at, case, recipe, data, epochs, scale)
+    data, epochs = Split(drawn, split.test), scale.pick(2, EPOCHS, EPOCHS)
     rates = case.learning_rates if scale.full else ()
-    ends = _all([functools.partial(ends_at, rate) for rate in rates], processes)
+    ends = _all(
+        [functools.partial(_ends_at, case, recipe, data, each, epochs, scale) for each in rates],
+        scale.processes,
+    )
     tried = dict(zip(rates, ends, strict=True))
     best = max(tried, key=tried.__getitem__) if tried else case.learning_rates[0]
     seeds = range(scale.seed + 1, scale.seed + 1 + scale.pick(2, 3, case.repetitions))
-    runs = _all([functools.partial(one, best, seed) for seed in seeds], processes)
+    runs = _all(
+        [functools.partial(watched, case, recipe, data, best, s, epochs, scale) for s in seeds],
+        scale.processes,
+    )
     return {
         "data": case.data, "records": recipe.records, "batch": recipe.batch, "epochs": epochs,
         "clip_norm": CLIP_NORM, "noise_multiplier": recipe.noise, "attribute": case.attribute,
@@ -203,54 +187,33 @@ def _all(tasks: Sequence[Callable[[], Any]], processes: int) -> list[Any]:
 
 
 def _ends_at(
-    case: Case, recipe: Recipe, data: Split, epochs: int, scale: Scale, learning_rate: float
+    case: Case, recipe: Recipe, data: Split, rate: float, epochs: int, scale: Scale
 ) -> float:
-    """The accuracy at the end."""
-    training = Training(case, recipe, data, learning_rate, scale.seed, scale.device)
-    return training.accuracies(epochs)[-1]
+    return accuracies(case, recipe, data, rate, scale.seed, epochs, scale)[-1]
 
 
-class Training:
-    """One private training with Opacus."""
-
-    def __init__(
-        self, case: Case, recipe: Recipe, data: Split, learning_rate: float, seed: int, device: str
-    ) -> None:
-        torch.manual_seed(seed)
-        self.test, self.device = data.test, device
-        module = case.network(data.train).to(device)
-        self.criterion = nn.CrossEntropyLoss()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the random numbers are not secure
-            self.engine = PrivacyEngine(accountant="rdp")
-            self.model, self.optimizer, self.loader = self.engine.make_private(
-                module=module, optimizer=torch.optim.SGD(module.parameters(), lr=learning_rate),
-                data_loader=DataLoader(tensors(data.train), batch_size=recipe.batch),
-                noise_multiplier=recipe.noise, max_grad_norm=CLIP_NORM,
-            )  # fmt: skip
-
-    def accuracies(self, epochs: int) -> list[float]:
-        """On the test records, after every epoch."""
-        return [self._epoch() for _ in range(epochs)]
-
-    def _epoch(self) -> float:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Opacus' hooks
-            for x, y in self.loader:
-                self.optimizer.zero_grad()
-                self.criterion(self.model(x.to(self.device)), y.to(self.device)).backward()
-                self.optimizer.step()
-        self.model.eval()
-        found = accuracy(self.model, self.test, self.device)
-        self.model.train()
-        return found
-
-    def monitored(self, watchers: Sequence[AttributeInference]) -> Monitor:
-        """The training, watched."""
-        return Monitor(
-            self.engine, model=self.model, optimizer=self.optimizer, data_loader=self.loader,
-            criterion=self.criterion, watchers=list(watchers), show=None,
+def accuracies(
+    case: Case, recipe: Recipe, data: Split, rate: float, seed: int, epochs: int, scale: Scale,
+    watchers: Sequence[AttributeInference] = (),
+) -> list[float]:  # fmt: skip
+    """Of one private training with Opacus, on the test records, after every epoch."""
+    torch.manual_seed(seed)
+    found, device = [], scale.device
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the random numbers are not secure; Opacus' hooks
+        private = loop(
+            case.network(data.train).to(device), tensors(data.train), recipe.batch, rate=rate,
+            accountant="rdp", noise_multiplier=recipe.noise, max_grad_norm=CLIP_NORM,
         )  # fmt: skip
+        watch = Monitor(**private.parts(), watchers=[*watchers], show=None) if watchers else None
+        with watch or nullcontext():
+            for _ in range(epochs):
+                for x, y in private.loader:
+                    private.step(x.to(device), y.to(device))
+                private.model.eval()
+                found.append(accuracy(private.model, data.test, device))
+                private.model.train()
+    return found
 
 
 def accuracy(model: nn.Module, data: Dataset, device: str) -> float:
@@ -262,18 +225,16 @@ def accuracy(model: nn.Module, data: Dataset, device: str) -> float:
 
 
 def watched(
-    case: Case, recipe: Recipe, data: Split, learning_rate: float, seed: int, epochs: int,
-    scale: Scale,
-) -> Run:  # fmt: skip
+    case: Case, recipe: Recipe, data: Split, rate: float, seed: int, epochs: int, scale: Scale
+) -> Run:
     """One training with both analyses; of two values both are the same."""
     kinds = ("full", "approximate") if len(case.values) > 2 else ("full",)
     watchers = {
         kind: AttributeInference(*case.secrets(), analysis=kind, every=recipe.every)  # type: ignore[arg-type]
         for kind in kinds
     }
-    training = Training(case, recipe, data, learning_rate, seed, scale.device)
-    with one_thread(), training.monitored(list(watchers.values())):
-        accuracies = training.accuracies(epochs)
+    with one_thread():
+        reached = accuracies(case, recipe, data, rate, seed, epochs, scale, [*watchers.values()])
     full, name = watchers["full"], case.attribute
 
     def over_epochs(form: Any) -> dict[str, list[float]]:
@@ -291,7 +252,7 @@ def watched(
         other = {OTHER: 1 - full.risk(OTHER, "closed-form").bayes_security()}
     differences = {kind: summary(each.steps.differences[name]) for kind, each in watchers.items()}
     return {
-        **other, "accuracy": accuracies, "differences": differences,
+        **other, "accuracy": reached, "differences": differences,
         "security": {form: over_epochs(form) for form in FORMS},
         "table": {form: _row(full.risk(name, form)) for form in FORMS},
     }  # fmt: skip
@@ -331,27 +292,10 @@ def public_accuracy(case: Case, found: Trained, scale: Scale) -> float:
     torch.manual_seed(found["seed"])
     module = case.network(split.train).to(scale.device)
     optimizer = torch.optim.Adam(module.parameters(), lr=1e-3)
-    criterion = nn.CrossEntropyLoss()
     for _ in range(scale.pick(2, EPOCHS, EPOCHS)):
         for part in torch.randperm(len(x)).split(case.batch):
             optimizer.zero_grad()
-            criterion(module(x[part].to(scale.device)), y[part].to(scale.device)).backward()
+            outputs = module(x[part].to(scale.device))
+            nn.functional.cross_entropy(outputs, y[part].to(scale.device)).backward()
             optimizer.step()
     return accuracy(module, split.test, scale.device)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("data", choices=list(CASES))
-    parser.add_argument("--processes", type=int, default=1, help="trainings at a time")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--seed", type=int, required=True, help="of all random numbers")
-    options = parser.parse_args()
-    case, scale = CASES[options.data], Scale("full", options.device, seed=options.seed)
-    with plainly(parser):
-        device_named(options.device)
-        kept_or(HERE, case.data, scale, lambda: dict(train(case, scale, options.processes)))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,6 @@
-"""Chapter 5's experiment: 30 full-batch steps on MNIST, watched by an adversary that knows all.
+"""Chapter 5's experiment, and figure 5.2.
+
+30 full-batch steps on MNIST are watched by an adversary that knows all.
 
 Bounded DP replaces a record, unbounded DP leaves one out. D is drawn at random, and D′ is the
 neighbour that lies furthest from it by SSIM (definition 6).
@@ -7,77 +9,57 @@ neighbour that lies furthest from it by SSIM (definition 6).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import torch
+from torch import nn
 
-from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
 from dprime.data import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
-from dprime.train import SGD, TrainingConfig, TrainingData
+from dprime.show.chart import Chart
+from dprime.train import (
+    SGD,
+    Adam,
+    FinalAccuracy,
+    Observer,
+    Step,
+    TrainingConfig,
+    TrainingData,
+    evaluate,
+    train,
+)
 from dprime.train.models import model_named
 from dprime.train.optimizers import Optimizer
 from papers.adversary import (
     BELIEF,
     CLIP_NORM,
+    GLOBAL_BOUNDED,
+    GLOBAL_UNBOUNDED,
     LEARNING_RATE,
+    LOCAL_BOUNDED,
+    LOCAL_UNBOUNDED,
+    NOISES,
     STEPS,
-    EachStep,
+    AtFirst,
+    Noise,
     Watched,
-    batch_mean,
-    global_sensitivity,
     pair,
     watch,
 )
-from papers.entry import Scale
-from papers.reproduce import Floats
+from papers.drawing import line, lines_chart
+from papers.entry import Measured, Scale
+from papers.reproduce import Claim, Estimate, Floats, mean, stated
 
 DELTA = 0.01
 RUNS = 1000
 """Trainings of each case in the publication."""
 
 
-@dataclass(frozen=True)
-class Case:
-    """One of the four experiments."""
-
-    sensitivity: Literal["local", "global"]
-    adjacency: Literal["replace", "add-remove"]
-
-    @property
-    def name(self) -> str:
-        """As the publication calls it."""
-        return f"{self.sensitivity}, {'bounded' if self.adjacency == 'replace' else 'unbounded'}"
-
-    @property
-    def limit(self) -> float:
-        """The global sensitivity."""
-        return global_sensitivity(self.adjacency)
-
-    @property
-    def noise_multiplier(self) -> float:
-        """For the belief, by Rényi composition."""
-        return rdp_noise_multiplier_from_epsilon(
-            epsilon_from_belief(BELIEF), delta=DELTA, steps=STEPS, adjacency=self.adjacency
-        )
-
-    def training(self, optimizer: Optimizer | None = None) -> TrainingConfig:
-        """The recipe."""
-        return TrainingConfig(
-            steps=STEPS, learning_rate=LEARNING_RATE, clip_norm=CLIP_NORM,
-            noise_multiplier=self.noise_multiplier, sensitivity=self.sensitivity,
-            optimizer=optimizer or SGD(),
-        )  # fmt: skip
-
-
-LOCAL_BOUNDED = Case("local", "replace")
-LOCAL_UNBOUNDED = Case("local", "add-remove")
-GLOBAL_BOUNDED = Case("global", "replace")
-GLOBAL_UNBOUNDED = Case("global", "add-remove")
-CASES = (LOCAL_BOUNDED, LOCAL_UNBOUNDED, GLOBAL_BOUNDED, GLOBAL_UNBOUNDED)
+def named(noise: Noise) -> str:
+    """As the publication calls it."""
+    return f"{noise.sensitivity}, {noise.word}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,23 +71,22 @@ class Data:
 
     @classmethod
     def drawn(cls, scale: Scale, records: int, seed: int) -> Data:
-        """At random; the outside is all of the training set, or a part in smaller sizes."""
         whole = scale.data("mnist").train
         order = np.random.default_rng(seed).permutation(len(whole))
         others = order[records : records + scale.pick(80, 6000, len(whole))]
         return cls(whole.take(order[:records]), whole.take(others))
 
     def neighbours(
-        self, adjacency: str, device: str, keep: int = 1, among: int | None = None
+        self, noise: Noise, device: str, keep: int = 1, among: int | None = None
     ) -> list[TrainingData]:
         """Pairs with the largest dataset sensitivity, then with the smallest, which come last.
 
         The record in question is one of the first `among` records of D, if given.
         """
+        others = self.outside.records if noise.adjacency == "replace" else None
         ranking = dataset_sensitivity(
-            self.inside.records[:among], self.outside.records if adjacency == "replace" else None,
-            adjacency=adjacency, measure=default_measure(self.inside.kind), keep=keep,
-            device=device,
+            self.inside.records[:among], others, adjacency=noise.adjacency, keep=keep,
+            measure=default_measure(self.inside.kind), device=device,
         )  # fmt: skip
         ends = ((ranking.top(keep), range(keep)), (ranking.bottom(keep), reversed(range(keep))))
         return [
@@ -118,50 +99,28 @@ def network_name(scale: Scale) -> str:
     return str(scale.pick("conv-2-4", "conv-4-8", "conv-16-32"))
 
 
-def network(scale: Scale, dataset: Dataset) -> torch.nn.Module:
+def network(scale: Scale, dataset: Dataset) -> nn.Module:
     return model_named(network_name(scale), dataset)
 
 
-@dataclass(frozen=True, eq=False)
-class Played(Watched):
-    """What was seen of many trainings of one case.
-
-    Attributes:
-        mean_gradient: the mean norm of a training's own records before clipping [trial, step].
-        least_gradient: the smallest one [trial, step].
-    """
-
-    mean_gradient: Floats
-    least_gradient: Floats
-
-
-def play(scale: Scale, case: Case, worlds: TrainingData, trials: int, seed: int) -> Played:
-    """Train, half of the trials on D, and watch."""
-    mean = EachStep(lambda step: batch_mean(step.norms, step))
-    least = EachStep(
-        lambda step: step.norms.double().masked_fill(~(step.mask > 0), torch.inf).amin(1)
-    )
-    found = watch(
-        scale, network(scale, worlds.common), worlds, case.training(), trials, seed, [mean, least],
-        progress=False,
-    )  # fmt: skip
-    return Played(**vars(found), mean_gradient=mean.values, least_gradient=least.values)
+def play(scale: Scale, noise: Noise, worlds: TrainingData, trials: int, seed: int) -> Watched:
+    model, recipe = network(scale, worlds.common), noise.recipe(DELTA)
+    return watch(scale, model, worlds, recipe, trials, seed, progress=False)
 
 
 def records(scale: Scale) -> int:
-    """|D|."""
     return int(scale.pick(20, 100, 100))
 
 
 @cache
-def four_cases(scale: Scale) -> Mapping[Case, Played]:
+def four_cases(scale: Scale) -> Mapping[Noise, Watched]:
     """Each with its own random numbers; table 5.1 and figure 5.1 look at the same trainings."""
     data = Data.drawn(scale, records(scale), scale.seed)
-    pairs = {name: data.neighbours(name, scale.device)[0] for name in ("replace", "add-remove")}
+    pairs = {each.word: data.neighbours(each, scale.device)[0] for each in NOISES[:2]}
     trials = scale.pick(8, 120, 20 * RUNS)
     return {
-        case: play(scale, case, pairs[case.adjacency], trials, scale.seed + place)
-        for place, case in enumerate(CASES)
+        noise: play(scale, noise, pairs[noise.word], trials, scale.seed + place)
+        for place, noise in enumerate(NOISES)
     }
 
 
@@ -170,5 +129,124 @@ def settings(scale: Scale, **others: Any) -> dict[str, Any]:
     return {
         "data": "mnist", "network": network_name(scale), "steps": STEPS,
         "learning_rate": LEARNING_RATE, "clip_norm": CLIP_NORM, "belief": BELIEF, "delta": DELTA,
-        "noise_multipliers": {case.name: case.noise_multiplier for case in CASES}, **others,
+        "noise_multipliers": {named(each): each.recipe(DELTA).noise_multiplier for each in NOISES},
+        **others,
     }  # fmt: skip
+
+
+# Figure 5.2: test accuracy, and what clipping and noise take from it -----------------------------
+
+OPTIMIZERS: dict[str, Optimizer] = {"plain steps": SGD(), "Adam": Adam()}
+LOOKED_AT = 100
+"""Records of D that may be the one in question: the search compares each with all outside."""
+
+Accuracies = dict[Noise, Floats]
+"""On test records [trial]."""
+
+
+def figure5_2(scale: Scale) -> Measured:
+    """Accuracies in every case, with both kinds of steps."""
+    count = int(scale.pick(40, 1000, 10_000))
+    pairs, claims, figures = neighbours(scale, count), [], {}
+    for name, optimizer in OPTIMIZERS.items():
+        found = {
+            noise: trained(
+                scale, pairs[noise.word], noise.recipe(DELTA, optimizer=optimizer), world="in"
+            )
+            for noise in NOISES
+        }
+        before, clipped, free = beside(scale, pairs["bounded"], optimizer)
+        told = (
+            f"Before training the accuracy is {before.mean():.4f} on average, after as many "
+            f"steps with clipping and without noise {clipped.mean():.4f}, and without either "
+            f"{free.mean():.4f}."
+        )
+        claims += sentences(f"{name}, {count:,} records: accuracy", found, before, told)
+        figures[name.split()[0].lower()] = drawn(name, found, count)
+    return Measured(claims, settings(scale, records=count, trials=trials(scale)), figures)
+
+
+def trials(scale: Scale) -> int:
+    """Of each case; the text does not say how many it had."""
+    return int(scale.pick(2, 5, 30))
+
+
+def neighbours(scale: Scale, count: int) -> dict[str, TrainingData]:
+    """The most telling pairs of D, sought among some of its records."""
+    data = Data.drawn(scale, count, scale.seed)
+    return {
+        noise.word: data.neighbours(noise, scale.device, among=LOOKED_AT)[0]
+        for noise in (LOCAL_BOUNDED, LOCAL_UNBOUNDED)
+    }
+
+
+def held_out(scale: Scale) -> Dataset:
+    """The test set, or a part where time is short."""
+    test = scale.data("mnist").test
+    return test if scale.full else test.take(range(min(2000, len(test))))
+
+
+def trained(
+    scale: Scale, data: TrainingData | Dataset, recipe: TrainingConfig, *observers: Observer,
+    **options: Any,
+) -> Floats:  # fmt: skip
+    """Accuracies of models that are trained on D, on the test set [trial]."""
+    seen = FinalAccuracy(held_out(scale))
+    records = data if isinstance(data, Dataset) else data.common
+    train(
+        network(scale, records), data, recipe, trials=trials(scale), seed=scale.seed,
+        observers=[seen, *observers], keep_weights=False, progress=False, compute=scale.compute,
+        **options,
+    )  # fmt: skip
+    return seen.values
+
+
+def beside(
+    scale: Scale, worlds: TrainingData, optimizer: Optimizer
+) -> tuple[Floats, Floats, Floats]:
+    """Accuracies from the same weights: before training, with clipping alone, and without both."""
+    test = held_out(scale)
+
+    def begun(step: Step) -> Floats:
+        return evaluate.accuracy(step.run.network, step.weights, test, step.run.training.loss)
+
+    plain = TrainingConfig(steps=STEPS, learning_rate=LEARNING_RATE, optimizer=optimizer)
+    first, data = AtFirst(begun), worlds.dataset("in")
+    clipped, free = (
+        trained(scale, data, replace(plain, clip_norm=norm), first) for norm in (CLIP_NORM, None)
+    )
+    return first.values, clipped, free
+
+
+def sentences(what: str, found: Accuracies, before: Floats, told: str) -> list[Claim]:
+    def less(noise: Noise, other: Noise) -> Estimate:
+        return mean(found[noise] - found[other])
+
+    best = max(found, key=lambda noise: found[noise].mean())
+    order = "; ".join(f"{named(noise)} {values.mean():.4f}" for noise, values in found.items())
+    return [
+        stated(f"{what} with global, bounded noise less that before training",
+               "some utility: above 0", mean(found[GLOBAL_BOUNDED] - before), least=0.0, why=told),
+        stated(f"{what}, global bounded less global unbounded", "lower: below 0",
+               less(GLOBAL_BOUNDED, GLOBAL_UNBOUNDED), most=0.0, reason=told),
+        stated(f"{what}, global bounded less local bounded", "lower: below 0",
+               less(GLOBAL_BOUNDED, LOCAL_BOUNDED), most=0.0, reason=told),
+        stated(f"{what}, local unbounded less local bounded",
+               "highest, with global unbounded: above 0",
+               less(LOCAL_UNBOUNDED, LOCAL_BOUNDED), least=0.0,
+               why=f"The highest is {named(best)}. On average: {order}. {told}"),
+    ]  # fmt: skip
+
+
+def drawn(steps: str, found: Accuracies, count: int) -> Chart:
+    lines = [
+        line(named(noise), np.sort(values), (np.arange(len(values)) + 1) / len(values))
+        for noise, values in found.items()
+    ]
+    means = {named(noise): float(values.mean()) for noise, values in found.items()}
+    worst, best = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    said = (
+        f"{steps[0].upper()}{steps[1:]}, {count:,} records: the accuracy goes from "
+        f"{means[worst]:.3f} ({worst}) to {means[best]:.3f} ({best}) on average"
+    )
+    return lines_chart(said, "accuracy on test records", "share up to there", lines)

@@ -25,13 +25,6 @@ COUNTS = tuple(round(10 ** (place / 10)) for place in range(20, 51))
 
 
 def section3(scale: Scale) -> Measured:
-    """Every sentence that a formula answers."""
-    claims = [*of_trials(), error_rates(), *map(classical_noise, EPSILONS), unbounded_records()]
-    numbers = {
-        "trials": list(COUNTS),
-        "largest ε": [largest_epsilon(count) for count in COUNTS],
-        "limit of any method": [epsilon_limit(count) for count in COUNTS],
-    }
     lines = [
         Line("any valid bound", [(n, epsilon_limit(n)) for n in COUNTS]),
         Line("Clopper and Pearson, no error", [(n, largest_epsilon(n)) for n in COUNTS]),
@@ -42,19 +35,24 @@ def section3(scale: Scale) -> Measured:
         f"Pearson, and of at most {epsilon_limit(TRIALS):.2f} by any valid bound"
     )
     figure = lines_chart(said, "trials in each world", "largest ε to be shown", lines, "x")
-    return Measured(claims, {"delta": DELTA, "confidence": 0.95}, numbers, {"": figure})
+    claims = [
+        *of_trials(),
+        error_rates(),
+        *map(classical_noise, EPSILONS),
+        stated(  # two data sets whose sums lie four standard deviations of the noise apart
+            "probability that the sign of the noisy sum tells {−2σ, 0, …} from {2σ, 0, …}",
+            "high: at least 0.95", TradeOff.gaussian(4.0).success(), least=0.95,
+        ),
+    ]  # fmt: skip
+    return Measured(claims, {"delta": DELTA, "confidence": 0.95}, {"": figure})
 
 
 def of_trials() -> list[Claim]:
-    """The largest bound that 1,000 trials a world allow."""
+    """The largest bound that 1,000 trials a world allow, by equation 5."""
     counts = np.arange(TRIALS)
     ends = special.betaincinv(counts + 1, TRIALS - counts, 0.975).tolist()  # of an error rate
-
-    def shown(fpr: float, fnr: float) -> float:
-        """Equation 5; nothing is shown where an attacker errs too often."""
-        return max(0.0, epsilon_from_error_rates(fpr, fnr, delta=DELTA))
-
-    largest = max(shown(fpr, fnr) for fpr in ends for fnr in ends[:50])
+    pairs = [(fpr, fnr) for fpr in ends for fnr in ends[:50]]
+    largest = max(epsilon_from_error_rates(*pair, delta=DELTA) for pair in pairs)
     return [
         computed("ε shown by 1,000 trials a world without an error", LIMIT,
                  largest_epsilon(TRIALS)),
@@ -90,26 +88,15 @@ def classical_delta(epsilon: float) -> float:
 
 
 def classical_noise(epsilon: float) -> Claim:
-    """Whether the classical noise keeps (ε, δ)."""
+    """Whether the classical noise keeps (ε, δ), and up to which ε, in steps of 0.01."""
+    why = ""
+    if epsilon == EPSILONS[-1]:
+        grid = np.arange(1.0, 20.0, 0.01)
+        held = next(float(each) for each in grid if classical_delta(float(each)) > DELTA) - 0.01
+        why = (
+            f"The proof of this noise covers ε up to 1; at δ = 1e-5 it holds up to ε = {held:.2f}."
+        )
     return stated(
         f"δ of the Gaussian sum with √(2 ln(1.25/δ))/ε, over 1e-5, at ε = {epsilon:g}",
-        "(ε, δ)-DP: at most 1", classical_delta(epsilon) / DELTA, most=1.0,
-        why="" if epsilon < EPSILONS[-1] else "The proof of this noise covers ε up to 1; "
-        f"at δ = 1e-5 it holds up to ε = {last_covered():.2f}.",
-    )  # fmt: skip
-
-
-def last_covered() -> float:
-    """The largest ε, in steps of 0.01, at which the classical noise keeps δ = 1e-5."""
-    grid = np.arange(1.0, 20.0, 0.01)
-    return (
-        next(float(epsilon) for epsilon in grid if classical_delta(float(epsilon)) > DELTA) - 0.01
-    )
-
-
-def unbounded_records() -> Claim:
-    """Two data sets whose sums lie four standard deviations of the noise apart."""
-    return stated(
-        "probability that the sign of the noisy sum tells {−2σ, 0, …} from {2σ, 0, …}",
-        "high: at least 0.95", TradeOff.gaussian(4.0).success(), least=0.95,
+        "(ε, δ)-DP: at most 1", classical_delta(epsilon) / DELTA, most=1.0, why=why,
     )  # fmt: skip

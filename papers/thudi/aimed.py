@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,6 @@ from papers.thudi.gains import (
     drawn_precision,
     epsilons,
     gains,
-    is_above,
     known,
     nothing,
     over_settings,
@@ -108,9 +107,7 @@ class Panel:
 
 
 def aimed(panels: Sequence[Panel], at: Sequence[float | None], scale: Scale) -> Measured:
-    """Every panel at these ε and at every π."""
-    found = results(scale, at)
-    others = varied(scale)
+    found, others = results(scale, at), varied(scale)
     claims, figures = [], {}
     numbers: dict[str, Any] = {data: {} for data in found}
     for data, own in found.items():
@@ -124,9 +121,9 @@ def aimed(panels: Sequence[Panel], at: Sequence[float | None], scale: Scale) -> 
             if panel.drawn:
                 counted = {"printed": counted, "corrected": numbers_at(own, drawn, rate)}
             numbers[data] |= {panel.part[0]: counted} if panel.part else counted
-    plays = [play for each in others.values() for play in each.others]
+    plays = [play for _, *each in others.values() for play in each]
     rests_on = kept(scale, {**found, "others": plays})
-    return Measured(claims, settings(scale, found), numbers, figures, rests_on)
+    return Measured(claims, settings(scale, found), figures, rests_on, numbers=numbers)
 
 
 def at_rate(attack: str, rate: str) -> Read:
@@ -135,17 +132,13 @@ def at_rate(attack: str, rate: str) -> Read:
 
 
 def rate_had(attack: str, rate: str) -> Read:
-    """The false-positive rate that they had."""
     return lambda cell: cell[attack]["fpr_had"][rate]
 
 
 def numbers_at(found: Sequence[Found], attack: str, rate: str) -> dict[str, Any]:
     """How many settings lie above what, and the rates that were had; for tables."""
-    had = [
-        float(np.mean([np.nan if v is None else v for v in rate_had(attack, rate)(cell)]))
-        for cell in [*private(found), *public(found)]
-    ]
-    return {**counts(found, at_rate(attack, rate)), "fpr_had": [min(had), max(had)]}
+    had = gains([*private(found), *public(found)], rate_had(attack, rate), nothing).mean(axis=1)
+    return {**counts(found, at_rate(attack, rate)), "fpr_had": [had.min(), had.max()]}
 
 
 def claims_of(
@@ -154,9 +147,8 @@ def claims_of(
     """With DP: no gain over the baseline, and the rate that it aims at."""
     cells, read = private(found), at_rate(attack, rate)
     luck = by_luck(epsilons(found), len(cells) // epsilons(found), LUCK)
-    gained = np.array([gains(cell, read) for cell in cells])
-    base = np.array([gains(cell, baseline, nothing) for cell in cells])
-    relative = mean(known(list(np.nanmean(gained, axis=0) / base.mean(axis=0))))
+    base = gains(cells, baseline, nothing).mean(axis=0)
+    relative = mean(known(np.nanmean(gains(cells, read), axis=0) / base))
     return [
         stated(f"{title}: settings of {len(cells)} above the baseline",
                f"no significant improvement: no more than luck gives, {luck}",
@@ -185,7 +177,7 @@ def counted_told(found: Sequence[Found], attack: str, rate: str) -> str:
 
     return (
         f"They are {by_epsilon}. With intervals of the precision itself against π, as they are "
-        f"drawn, there are {sum(is_above(cell, read, prior) for cell in cells)}. The AUC, which no "
+        f"drawn, there are {count_above(cells, read, prior)}. The AUC, which no "
         f"threshold enters, is {auc_told(cells, attack)} over all of them."
     )
 
@@ -208,7 +200,6 @@ def rates_told(cells: Sequence[Cell], attack: str, rate: str) -> str:
 
 
 def by_prior(cells: Sequence[Cell], read: Read, against: Read, unit: str) -> str:
-    """The mean gain at each π, in words."""
     told = []
     for prior in sorted({cell["prior"] for cell in cells}):
         own = [cell for cell in cells if cell["prior"] == prior]
@@ -216,94 +207,70 @@ def by_prior(cells: Sequence[Cell], read: Read, against: Read, unit: str) -> str
     return ", ".join(told)
 
 
-@dataclass(frozen=True, eq=False)
-class Varied:
-    """Plays of one data set and ε.
-
-    Attributes:
-        usual: with the pool and the epochs of all figures.
-        others: each with another pool or with other epochs.
-    """
-
-    usual: Found
-    others: tuple[Found, ...]
-
-    def by(self, name: str) -> list[Found]:
-        """Those that differ in the "pool" or in the "epochs" alone, the smallest first."""
-        same = {"pool": "epochs", "epochs": "pool"}[name]
-        plays = (self.usual, *self.others)
-        return sorted(
-            (each for each in plays if each[same] == self.usual[same]),
-            key=lambda each: int(each[name]),
-        )
-
-    def told(self, attack: str, rate: str) -> str:
-        """What the attack gains in each, and whether a larger pool or more epochs change that."""
-        sentences = []
-        for name in UNITS:
-            plays = self.by(name)
-            if len(plays) > 1:
-                sentences.append(self._told(plays, name, attack, rate))
-            elif name == "pool":
-                sentences.append("Reason not measured as far as it is the pool.")
-            if len(plays) > 1 and name == "epochs":
-                sentences.append("How many epochs the paper's attacked models had is not said.")
-        return " ".join(sentences)
-
-    def _told(self, plays: Sequence[Found], name: str, attack: str, rate: str) -> str:
-        """The gain in each; and from the usual play to the one with most, with the AUC beside."""
-
-        def gain(found: Found) -> Estimate:
-            return over_settings(found["cells"], at_rate(attack, rate))
-
-        def auc(found: Found) -> Estimate:
-            return over_settings(found["cells"], reached(attack, "auc"), nothing)
-
-        usual, most = self.usual, plays[-1]
-        each_one = ", ".join(f"{points_told(gain(each))} with {each[name]:,}" for each in plays)
-        change, area = gain(most) - gain(usual), auc(most) - auc(usual)
-        verdict = VERDICTS[name][0 if change.high < 0 else 1 if change.low > 0 else 2]
-        return (
-            f"At ε = {plays[0]['epsilon']:g} the mean gain by {UNITS[name]} is {each_one}. From "
-            f"{usual[name]:,} to {most[name]:,} it changes by {points_told(change, '+.1f')}, the "
-            f"AUC by {area.told('+.4f')}: {verdict}"
-        )
-
-
-def reason(found: Mapping[str, Varied], data: str, attack: str, rate: str) -> str:
+def reason(found: Mapping[str, Sequence[Found]], data: str, attack: str, rate: str) -> str:
     """Why an attack gains more than in the paper, as far as pool and epochs tell."""
     if data not in found:
         return NOT_VARIED
-    told = found[data].told(attack.removesuffix("-matched"), rate)
+    told = varied_told(found[data], attack.removesuffix("-matched"), rate)
     if attack.endswith("-matched"):
         return f"With shadow models at π = 0.5, as in figure 15: {told}"
     return told
 
 
-def varied(scale: Scale) -> dict[str, Varied]:
-    """By data set, where there is something beside the usual play."""
-    found = {data: _varied(data, scale) for data in CHOSEN[scale.size]}
-    return {data: each for data, each in found.items() if each is not None}
+def varied_told(plays: Sequence[Found], attack: str, rate: str) -> str:
+    """What the attack gains in each play, of which the first is the usual one.
+
+    The gain from the usual play to the one with most says whether a larger pool or more epochs
+    change it; the AUC stands beside.
+    """
+
+    def gain(found: Found) -> Estimate:
+        return over_settings(found["cells"], at_rate(attack, rate))
+
+    def auc(found: Found) -> Estimate:
+        return over_settings(found["cells"], reached(attack, "auc"), nothing)
+
+    usual, told = plays[0], []
+    for name, same in (("pool", "epochs"), ("epochs", "pool")):
+        own = sorted((p for p in plays if p[same] == usual[same]), key=lambda p: int(p[name]))
+        if len(own) == 1:
+            told += ["Reason not measured as far as it is the pool."] if name == "pool" else []
+            continue
+        most = own[-1]
+        each_one = ", ".join(f"{points_told(gain(p))} with {p[name]:,}" for p in own)
+        change, area = gain(most) - gain(usual), auc(most) - auc(usual)
+        verdict = VERDICTS[name][0 if change.high < 0 else 1 if change.low > 0 else 2]
+        told.append(
+            f"At ε = {usual['epsilon']:g} the mean gain by {UNITS[name]} is {each_one}. From "
+            f"{usual[name]:,} to {most[name]:,} it changes by {points_told(change, '+.1f')}, the "
+            f"AUC by {area.told('+.4f')}: {verdict}"
+        )
+        if name == "epochs":
+            told.append("How many epochs the paper's attacked models had is not said.")
+    return " ".join(told)
 
 
 @lru_cache(maxsize=8)
-def _varied(data: str, scale: Scale) -> Varied | None:
-    usual = SETUPS[scale.size]
-    played = []
-    for pool, epochs in CHOSEN[scale.size][data]:
-        name = f"varied-{data}-pool-{pool}-epochs-{epochs}"
-        if is_kept(HERE, name, scale.seed) or scale.size == "smoke" or scale.device != "cpu":
-            played.append(_play(name, data, scale, setup_with(usual, pool, epochs)))
-    return Varied(results(scale, (EPSILON,))[data][0], tuple(played)) if played else None
+def varied(scale: Scale) -> dict[str, list[Found]]:
+    """By data set: the usual play and others, where there are some."""
+    found, usual = {}, SETUPS[scale.size]
+    for data, chosen in CHOSEN[scale.size].items():
+        others = []
+        for pool, epochs in chosen:
+            name = f"varied-{data}-pool-{pool}-epochs-{epochs}"
+            if scale.size == "smoke":
+                others.append(_play(data, QUICK_EPSILON, scale, setup_with(usual, pool, epochs)))
+            elif is_kept(HERE, name, scale.seed) or scale.device != "cpu":
+                setup = setup_with(usual, pool, epochs)
+                play = partial(_play, data, EPSILON, scale, setup)
+                others.append(kept_or(HERE, name, scale, play))
+        if others:
+            found[data] = [results(scale, (EPSILON,))[data][0], *others]
+    return found
 
 
-def _play(name: str, data: str, scale: Scale, setup: Setup) -> Found:
-    epsilon = QUICK_EPSILON if scale.size == "smoke" else EPSILON
-
-    def play() -> Found:
-        return Game(data, epsilon, scale, setup).all(AIMED)
-
-    return play() if scale.size == "smoke" else kept_or(HERE, name, scale, play)
+def _play(data: str, epsilon: float, scale: Scale, setup: Setup) -> Found:
+    return Game(data, epsilon, scale, setup).all(AIMED)
 
 
 def setup_with(usual: Setup, pool: int, epochs: int) -> Setup:

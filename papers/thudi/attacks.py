@@ -14,29 +14,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import nn
 
+from benchmarks.networks import tramer_boneh
 from dprime.attack import EngineTrainer
 from dprime.curve import TradeOff
 from dprime.data.devices import device_title
+from dprime.membership import results as reached
 from dprime.membership.attacks import RMIA, AttackP, AttackR, LiRA, MembershipAttack, YeomLoss
 from dprime.membership.confidence import contradicts
 from dprime.membership.config import Recipe
-from dprime.membership.results import (
-    held_out_precision,
-    precision_over_quantiles,
-    roc,
-    shuffled_best,
-    top_precision,
-)
 from dprime.membership.shadows import Cohort, ModelOutputs, Scored, answers, score
-from dprime.train import Compute
 from papers.entry import SEED, Kept, Scale, is_kept, kept_or
 
 SHADOW_PRIOR, DELTA, MIN_TPR, TOP = 0.5, 1e-5, 0.01, 0.1
@@ -50,10 +43,10 @@ ROUNDING = 1e-12
 HERE = Path(__file__).resolve().parent
 TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10 (subset)"}
 QUICK_EPSILON = 3.0
-PRIVATE = (1.0, 3.0, 5.0, 7.0, 9.0, 12.0, 15.0)
+LEARNING_RATES = {1.0: 0.5, 3.0: 1.0, 5.0: 1.0, 7.0: 1.0, 9.0: 1.0, 12.0: 2.0, 15.0: 2.0}
+PRIVATE = tuple(LEARNING_RATES)
 """Values of ε in the paper's figure 3."""
 
-LEARNING_RATES = {1.0: 0.5, 3.0: 1.0, 5.0: 1.0, 7.0: 1.0, 9.0: 1.0, 12.0: 2.0, 15.0: 2.0}
 MATCHED = (3.0, 7.0)
 """Values of ε at which figure 17 trains shadow models at the target's own rate."""
 
@@ -74,7 +67,6 @@ class Setup:
     Attributes:
         pool: records of which parts are trained on.
         records: of the pool, in question.
-        population: other records, for attack P.
         shadows: models for each repetition.
         repetitions: targets at each π.
         batch: expected records in a step.
@@ -84,31 +76,25 @@ class Setup:
 
     pool: int
     records: int
-    population: int
     shadows: int
     repetitions: int
     batch: int
     epochs: int
     priors: tuple[float, ...]
 
+    def told(self) -> dict[str, Any]:
+        return {**asdict(self), "priors": list(self.priors)}
+
 
 SETUPS = {
-    "smoke": Setup(200, 100, 100, 6, 2, 20, 1, (0.1, 0.5, 0.9)),
-    "quick": Setup(1000, 1000, 1000, 10, 3, 50, 10, (0.1, 0.5, 0.9)),
-    "full": Setup(5000, 1000, 1000, 20, 5, 250, 20, (0.1, 0.3, 0.5, 0.7, 0.9)),
+    "smoke": Setup(200, 100, 6, 2, 20, 1, (0.1, 0.5, 0.9)),
+    "quick": Setup(1000, 1000, 10, 3, 50, 10, (0.1, 0.5, 0.9)),
+    "full": Setup(5000, 1000, 20, 5, 250, 20, (0.1, 0.3, 0.5, 0.7, 0.9)),
 }
 
 
-def network(channels: int, flat: int) -> nn.Module:
-    """Of Tramèr and Boneh (2021, table 8), for images of one or three channels."""
-    return nn.Sequential(
-        nn.Conv2d(channels, 16, 8, stride=2, padding=3), nn.Tanh(), nn.MaxPool2d(2, 1),
-        nn.Conv2d(16, 32, 4, stride=2), nn.Tanh(), nn.MaxPool2d(2, 1),
-        nn.Flatten(), nn.Linear(flat, 32), nn.Tanh(), nn.Linear(32, 10),
-    )  # fmt: skip
-
-
 NETWORKS = {"mnist": (1, 512), "cifar10": (3, 800)}
+"""Channels of an image, and what the convolutions of Tramèr and Boneh's network leave of it."""
 
 REFERENCES: tuple[MembershipAttack, ...] = (
     AttackR(missing="nan"), AttackR(thresholds_from="in", missing="nan"),
@@ -132,7 +118,7 @@ class Game:
         self.setup = setup or SETUPS[scale.size]
         split = scale.data(data)
         self.pool = split.train.take(range(self.setup.pool))
-        self.population = split.test.take(range(self.setup.population))
+        self.population = split.test.take(range(self.setup.records))  # others, for attack P
         self.records = range(self.setup.records)
         self.rng = np.random.default_rng([5, self.own_seed(0)])
 
@@ -146,44 +132,38 @@ class Game:
         own = 1_000_000 * (1 + list(NETWORKS).index(self.data)) + 1000 * place + purpose
         return varied + other + own
 
+    @property
     def recipe(self) -> Recipe:
         """The training of targets and shadow models alike."""
-        setup = self.setup
+        batch, epochs = self.setup.batch, self.setup.epochs
         if self.epsilon is None:
-            return Recipe(setup.batch, setup.epochs, learning_rate=0.1, momentum=0.9)
+            return Recipe(batch, epochs, learning_rate=0.1, momentum=0.9)
         rate = LEARNING_RATES[self.epsilon]
-        return Recipe(
-            setup.batch, setup.epochs, learning_rate=rate, epsilon=self.epsilon, delta=DELTA
-        )
-
-    def trained(self, prior: float, models: int, seed: int) -> ModelOutputs:
-        """Models on parts of the pool; figures 13 and 17 share some."""
-        return _models(self.data, self.epsilon, self.scale, self.setup, prior, models, seed)
+        return Recipe(batch, epochs, learning_rate=rate, epsilon=self.epsilon, delta=DELTA)
 
     def targets(self, prior: float) -> ModelOutputs:
-        """One model for each repetition."""
-        return self.trained(prior, self.setup.repetitions, self.own_seed(100 + round(100 * prior)))
+        return self._models(prior, self.setup.repetitions, 100 + round(100 * prior))
 
     def shadows(self, prior: float = SHADOW_PRIOR) -> ModelOutputs:
-        """Those of all repetitions, one after the other."""
+        """Those of all repetitions, one after the other; figures 13 and 17 share some."""
         purpose = 1 if prior == SHADOW_PRIOR else 200 + round(100 * prior)
-        models = self.setup.shadows * self.setup.repetitions
-        return self.trained(prior, models, self.own_seed(purpose))
+        return self._models(prior, self.setup.shadows * self.setup.repetitions, purpose)
+
+    def _models(self, prior: float, models: int, purpose: int) -> ModelOutputs:
+        setting = self.data, self.epsilon, self.scale, self.setup
+        return _trained(*setting, prior, models, self.own_seed(purpose))
 
     def all(self, attacks: Sequence[MembershipAttack] = ATTACKS) -> Found:
         """These attacks at every π."""
-        start = time.perf_counter()
-        shadows = self.shadows()
+        start, shadows = time.perf_counter(), self.shadows()
         cells = [self.cell(prior, shadows, attacks) for prior in self.setup.priors]
         return {**self.settings(start), "cells": cells}
 
     def settings(self, start: float) -> Found:
-        """What the numbers rest on."""
-        setup = self.setup
+        setup = self.setup.told()
         return {
-            "data": self.data, "epsilon": self.epsilon, "delta": DELTA, "pool": setup.pool,
-            "records": setup.records, "shadows": setup.shadows,
-            "repetitions": setup.repetitions, "batch": setup.batch, "epochs": setup.epochs,
+            "data": self.data, "epsilon": self.epsilon, "delta": DELTA,
+            **{name: each for name, each in setup.items() if name != "priors"},
             "min_tpr": MIN_TPR, "top": TOP, "fpr": list(FPRS),
             "seconds": time.perf_counter() - start, "device": device_title(self.scale.device),
             "seed": self.scale.seed,
@@ -194,14 +174,14 @@ class Game:
     ) -> Cell:
         """Of one π: these attacks on its targets."""
         targets = self.targets(prior)
-        training = self.recipe().training(len(self.pool), prior)
+        training = self.recipe.training(len(self.pool), prior)
         claim = None if self.epsilon is None else training.mechanism().curve()
         found: Cell = {
             "prior": prior, "noise_multiplier": training.noise_multiplier,
             "certified": None if claim is None else claim.precision(prior, MIN_TPR),
             "certified_tpr": None if claim is None else [claim.tpr(fpr) for fpr in FPRS],
             "confident": np.mean(targets.population.probability > 0.5, axis=1).tolist(),
-            "members": targets.members[:, list(self.records)].mean(1).tolist(),
+            "members": self.members(targets),
         }  # fmt: skip
         for attack in attacks:
             scored = self.scored(attack, targets, shadows)
@@ -212,6 +192,11 @@ class Game:
                 scored = self.scored(attack, targets, own)
                 found[f"{scored.attack}-matched"] = self.measured(scored, prior, claim)
         return found
+
+    def members(self, targets: ModelOutputs) -> list[float]:
+        """Their share of the records in question, by target."""
+        shares: list[float] = targets.members[:, list(self.records)].mean(1).tolist()
+        return shares
 
     def scored(
         self, attack: MembershipAttack, targets: ModelOutputs, shadows: ModelOutputs
@@ -232,52 +217,73 @@ class Game:
         return Scored(parts[0].attack, scores, members)
 
     def measured(self, scored: Scored, prior: float, claim: TradeOff | None) -> dict[str, Any]:
-        """One number for each repetition."""
         pairs = list(zip(scored.scores, scored.members, strict=True))
-        curves = [roc(*pair) for pair in pairs]
-        tops = [top_precision(*pair, TOP, self.rng) for pair in pairs]
+        curves = [reached.roc(*pair) for pair in pairs]
+        tops = [reached.top_precision(*pair, TOP, self.rng) for pair in pairs]
         broken = None
         if claim is not None:
+            records = len(self.records)
             broken = sum(
-                contradicts(claim, top.correct, top.flagged, records=len(self.records), prior=prior)
+                contradicts(claim, top.correct, top.flagged, records=records, prior=prior)
                 for top in tops
             )
         return {
-            "best": [precision_over_quantiles(*pair).value for pair in pairs],
-            "shuffled": [shuffled_best(*pair, self.rng, 200) for pair in pairs],
-            "held_out": [held_out_precision(*pair, self.rng) for pair in pairs],
+            **self.best(pairs),
+            "held_out": [reached.held_out_precision(*pair, self.rng) for pair in pairs],
             "top": [top.value for top in tops],
             "contradicted": broken,
             "auc": [curve.auc for curve in curves],
             "tpr": [[curve.tpr_at(fpr) for fpr in FPRS] for curve in curves],
             "unscored": int(np.isnan(scored.scores).sum()),
-            **_at_rates(scored.attack, pairs),
+            **(_at_rates(pairs) if scored.attack.startswith("attack-") else {}),
         }
+
+    def best(self, pairs: Sequence[tuple[Any, Any]]) -> dict[str, list[float | None]]:
+        """The paper's number, the best precision of 40 quantiles, and that of shuffled scores."""
+        return {
+            "best": [reached.precision_over_quantiles(*pair).value for pair in pairs],
+            "shuffled": [reached.shuffled_best(*pair, self.rng, 200) for pair in pairs],
+        }
+
+    def rates(self) -> Found:
+        """Figure 13: LiRA with shadow models of every rate against targets of every rate.
+
+        A cell is one target's π; in it, "by_rate" has the paper's number for each shadow rate.
+        """
+        start = time.perf_counter()
+        targets = {prior: self.targets(prior) for prior in self.setup.priors}
+        cells: list[Cell] = [
+            {"prior": prior, "by_rate": {}, "shuffled": {}, "members": self.members(own)}
+            for prior, own in targets.items()
+        ]
+        for rate in self.setup.priors:
+            shadows = self.shadows(rate)
+            for cell in cells:
+                scored = self.scored(LiRA(missing="nan"), targets[cell["prior"]], shadows)
+                found = self.best(list(zip(scored.scores, scored.members, strict=True)))
+                cell["by_rate"][f"{rate:g}"] = found["best"]
+                cell["shuffled"][f"{rate:g}"] = found["shuffled"]
+        return {**self.settings(start), "cells": cells}
 
 
 @lru_cache(maxsize=32)
-def _models(
+def _trained(
     data: str, epsilon: float | None, scale: Scale, setup: Setup, prior: float, models: int,
     seed: int,
 ) -> ModelOutputs:  # fmt: skip
+    """Models on parts of the pool."""
     game = Game(data, epsilon, scale, setup)
-    trainer = EngineTrainer(
-        network(*NETWORKS[data]), game.recipe().training(len(game.pool), prior),
-        Compute(scale.device, scale.memory),
-    )  # fmt: skip
-    cohort = Cohort.of(trainer, models, prior, seed=seed)
-    return answers(cohort, game.pool, game.population)
+    training = game.recipe.training(len(game.pool), prior)
+    trainer = EngineTrainer(tramer_boneh(*NETWORKS[data]), training, scale.compute)
+    return answers(Cohort.of(trainer, models, prior, seed=seed), game.pool, game.population)
 
 
-def _at_rates(attack: str, pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
-    """Precision at the attack's own false-positive rates; attacks P and R have them."""
-    if not attack.startswith("attack-"):
-        return {}
+def _at_rates(pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
+    """Precision at the attack's own false-positive rates."""
     found = {str(alpha): [rates_at(*pair, alpha) for pair in pairs] for alpha in ALPHAS}
-    names = ("at_fpr", "fpr_had")
     return {
         name: {alpha: [each[place] for each in rates] for alpha, rates in found.items()}
-        for place, name in enumerate(names)
+        for place, name in enumerate(("at_fpr", "fpr_had"))
     }
 
 
@@ -299,46 +305,19 @@ def rates_at(scores: Any, members: Any, alpha: float) -> tuple[float | None, flo
     )
 
 
-def play_rates(data: str, epsilon: float, scale: Scale) -> Found:
-    """Figure 13: LiRA with shadow models of every rate against targets of every rate.
-
-    A cell is one target's π; in it, "by_rate" has the paper's number for each shadow rate.
-    """
-    start = time.perf_counter()
-    game = Game(data, epsilon, scale)
-    targets = {prior: game.targets(prior) for prior in game.setup.priors}
-    cells: list[Cell] = [
-        {
-            "prior": prior, "by_rate": {}, "shuffled": {},
-            "members": own.members[:, list(game.records)].mean(1).tolist(),
-        }
-        for prior, own in targets.items()
-    ]  # fmt: skip
-    for rate in game.setup.priors:
-        shadows = game.shadows(rate)
-        for cell in cells:
-            scored = game.scored(LiRA(missing="nan"), targets[cell["prior"]], shadows)
-            pairs = list(zip(scored.scores, scored.members, strict=True))
-            cell["by_rate"][f"{rate:g}"] = [precision_over_quantiles(*p).value for p in pairs]
-            cell["shuffled"][f"{rate:g}"] = [shuffled_best(*p, game.rng, 200) for p in pairs]
-    return {**game.settings(start), "cells": cells}
-
-
 def results(scale: Scale, epsilons: Sequence[float | None]) -> Results:
     """Of every data set and ε that this size has."""
     if not scale.full:
         chosen = None if tuple(epsilons) == (None,) else QUICK_EPSILON
         return {"mnist": [_played("mnist", chosen, scale)]}
-    return {data: _of_data(data, epsilons, scale) for data in TITLES}
-
-
-def _of_data(data: str, epsilons: Sequence[float | None], scale: Scale) -> list[Found]:
-    names = {f"{data}-none" if each is None else f"{data}-{each:g}": each for each in epsilons}
-    there = [name for name in names if is_kept(HERE, name, scale.seed)]
-    wanted = there if there and scale.device == "cpu" else names
-    return [
-        kept_or(HERE, name, scale, partial(_played, data, names[name], scale)) for name in wanted
-    ]
+    found: Results = {}
+    for data in TITLES:
+        names = {f"{data}-none" if each is None else f"{data}-{each:g}": each for each in epsilons}
+        there = [name for name in names if is_kept(HERE, name, scale.seed)]
+        wanted = there if there and scale.device == "cpu" else names
+        plays = {name: partial(_played, data, names[name], scale) for name in wanted}
+        found[data] = [kept_or(HERE, name, scale, play) for name, play in plays.items()]
+    return found
 
 
 @lru_cache(maxsize=16)
@@ -346,32 +325,24 @@ def _played(data: str, epsilon: float | None, scale: Scale) -> Found:
     return Game(data, epsilon, scale).all()
 
 
-def rates(scale: Scale) -> dict[str, Found]:
-    """Of figure 13, by data set."""
+def rates(scale: Scale) -> Results:
     if not scale.full:
-        return {"mnist": play_rates("mnist", QUICK_EPSILON, scale)}
-    return {
-        data: kept_or(HERE, f"rates-{data}", scale, partial(play_rates, data, QUICK_EPSILON, scale))
-        for data in TITLES
-    }
+        return {"mnist": [_rates("mnist", scale)]}
+    plays = {data: partial(_rates, data, scale) for data in TITLES}
+    return {data: [kept_or(HERE, f"rates-{data}", scale, play)] for data, play in plays.items()}
 
 
-def setup_of(scale: Scale) -> dict[str, Any]:
-    """How much was trained and attacked, of JSON values."""
-    shown = ("pool", "records", "shadows", "repetitions", "batch", "epochs")
-    setup = SETUPS[scale.size]
-    return {**{name: getattr(setup, name) for name in shown}, "priors": list(setup.priors)}
+def _rates(data: str, scale: Scale) -> Found:
+    return Game(data, QUICK_EPSILON, scale).rates()
 
 
 def settings(scale: Scale, found: Results) -> dict[str, Any]:
-    """What an entry's results rest on."""
     return {
         "data": list(found),
         "epsilon": {data: [each["epsilon"] for each in own] for data, own in found.items()},
-        "delta": DELTA, **setup_of(scale),
+        "delta": DELTA, **SETUPS[scale.size].told(),
     }  # fmt: skip
 
 
 def kept(scale: Scale, found: Results) -> Kept | None:
-    """The attacks that a full version rests on."""
     return Kept.of([each for own in found.values() for each in own]) if scale.full else None

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
 
-from dprime import GDP, EpsilonDelta, Gaussian, PoolSampled, TradeOff, choose
+from dprime import GDP, EpsilonDelta, PoolSampled, TradeOff, choose
 from dprime.bounds import (
     deletion_capacity,
     erlingsson_advantage_from_epsilon,
@@ -39,10 +39,9 @@ def bound(epsilon: float, prior: float) -> float:
 
 def figure1(scale: Scale) -> Measured:
     """The bound on a grid, the sentences of section 3.4, and theorem 3.3 itself."""
-    lines = {epsilon: [bound(epsilon, prior) for prior in PRIORS] for epsilon in EPSILONS}
     figure = lines_chart(
         "The bound on precision falls to 0 with π, and to π with ε.", ACROSS, "bound on precision",
-        [line(f"ε = {epsilon:g}", PRIORS, values) for epsilon, values in lines.items()],
+        [line(f"ε = {e:g}", PRIORS, [bound(e, prior) for prior in PRIORS]) for e in EPSILONS],
     )  # fmt: skip
 
     def width(epsilon: float) -> float:
@@ -63,8 +62,7 @@ def figure1(scale: Scale) -> Measured:
                why=f"It reaches {reached:.5f}; as printed the bound is {as_printed:.5f}, with the "
                f"factor 1/π in the δ-term it is {corrected:.5f}."),
     ]  # fmt: skip
-    numbers = {"prior": PRIORS, "bound": {f"{e:g}": values for e, values in lines.items()}}
-    return Measured(claims, {"epsilon": EPSILONS, **DELTA_CASE}, numbers, {"": figure})
+    return Measured(claims, {"epsilon": EPSILONS, **DELTA_CASE}, {"": figure})
 
 
 HALF = 0.5
@@ -74,15 +72,9 @@ STEEP = 0.17
 GRID = tuple(float(x) for x in np.linspace(0.0, 1.0, 101))
 
 
-def divided(epsilon: float, by: float) -> tuple[float, float]:
-    """The bound with a part of π, and with the same part of ε."""
-    return bound(epsilon, HALF / by), bound(epsilon / by, HALF)
-
-
 def difference(epsilon: float, by: float = 2.0) -> float:
-    """Below 0 where a smaller π acts more."""
-    less_data, more_noise = divided(epsilon, by)
-    return less_data - more_noise
+    """The bound with a part of π less that with the same part of ε: below 0 where π acts more."""
+    return bound(epsilon, HALF / by) - bound(epsilon / by, HALF)
 
 
 def figure2(scale: Scale) -> Measured:
@@ -91,11 +83,11 @@ def figure2(scale: Scale) -> Measured:
 
     def why(epsilon: float) -> str:
         """Where a smaller π does not act more: how far that goes."""
-        less_data, more_noise = divided(epsilon, 2.0)
         largest = float(brentq(difference, EPSILONS[0], epsilon))
         factor = float(brentq(lambda by: difference(epsilon, by), 2.0, 1e6))
         return (
-            f"The bound is {less_data:.3f} with half of π and {more_noise:.3f} with half of ε. "
+            f"The bound is {bound(epsilon, HALF / 2):.3f} with half of π and "
+            f"{bound(epsilon / 2, HALF):.3f} with half of ε. "
             f"Half of π acts more up to ε = {largest:.2f}; from here, it takes both divided by "
             f"{factor:.0f}."
         )
@@ -116,8 +108,7 @@ def figure2(scale: Scale) -> Measured:
             Line("by π: (1-t)/t", [(t, (1 - t) / t) for t in GRID if t >= STEEP]),
         ],
     )  # fmt: skip
-    settings = {"prior": HALF, "epsilon": EPSILONS}
-    return Measured(claims, settings, {"crossing": crossing}, {"": figure})
+    return Measured(claims, {"prior": HALF, "epsilon": EPSILONS}, {"": figure})
 
 
 DENIABILITY, POOL, EPSILON = 0.8, 10_000, 1.0
@@ -141,9 +132,7 @@ def deletions(expected: int) -> int:
 
 def figure7(scale: Scale) -> Measured:
     """How many deletions can be left undone, by both formulas at every expected size."""
-    ways: dict[str, Callable[[int], int]] = {
-        "as printed": deletions_as_printed, "corrected": deletions,
-    }  # fmt: skip
+    ways = {"as printed": deletions_as_printed, "corrected": deletions}
     counted = {name: [way(size) for size in SIZES] for name, way in ways.items()}
     claims = [claim for name, values in counted.items() for claim in capacity(name, values)]
     printed, mended = (values[SIZES.index(FEW)] for values in counted.values())
@@ -163,8 +152,9 @@ def figure7(scale: Scale) -> Measured:
         "c, expected size of the training set", "records that can be denied",
         [line(name, SIZES, each) for name, each in {**counted, "linear": SIZES}.items()], "xy",
     )  # fmt: skip
-    settings = {"deniability": DENIABILITY, "pool": POOL, "epsilon": EPSILON}
-    return Measured(claims, settings, {"expected": SIZES, **counted}, {"": figure})
+    return Measured(
+        claims, {"deniability": DENIABILITY, "pool": POOL, "epsilon": EPSILON}, {"": figure}
+    )
 
 
 def capacity(name: str, values: Sequence[int]) -> list[Claim]:
@@ -185,9 +175,6 @@ def capacity(name: str, values: Sequence[int]) -> list[Claim]:
 
 DELTA, PUBLISHED = 1e-5, "4.0412"
 NOISE = float(PUBLISHED)
-LOWEST = -100.0
-OFTEN = 0.01
-"""The share of members that an attacker finds at least, for the bound of theorem 3.3."""
 
 
 def log_rates(threshold: float) -> tuple[float, float]:
@@ -220,10 +207,8 @@ def better_rdp_epsilon(noise: float) -> float:
 
 def figure8(scale: Scale) -> Measured:
     """Precision is not bounded for attackers who rarely say "member"."""
-    wide = [float(x) for x in np.linspace(LOWEST, -LOWEST, 201)]
+    wide = [float(x) for x in np.linspace(-100.0, 100.0, 201)]
     narrow = [float(x) for x in np.linspace(-10, 10, 161)]
-    best = max(map(accuracy_at, narrow))
-    often = [threshold for threshold in wide + narrow if log_rates(threshold)[0] >= math.log(OFTEN)]
     claim = stated(
         f"ε at δ = 1e-5 of the printed noise, {PUBLISHED}, by Rényi DP with the conversion of "
         "Balle et al. (2020)",
@@ -235,23 +220,14 @@ def figure8(scale: Scale) -> Measured:
         shown = [Line(y, [(t, read(t)) for t in grid])]
         return lines_chart(said, "threshold, from the first weight", y, shown)
 
+    most = max(map(accuracy_at, narrow))
     figures = {
         "precision": drawn("Precision goes to 1 as the threshold falls.", "precision", wide,
                            precision_below),
-        "accuracy": drawn(f"Accuracy is {best:.3f} at most.", "accuracy", narrow, accuracy_at),
+        "accuracy": drawn(f"Accuracy is {most:.3f} at most.", "accuracy", narrow, accuracy_at),
     }  # fmt: skip
-    exact, allowed = Gaussian(NOISE).curve(), EpsilonDelta(EPSILON, DELTA).curve()
-    numbers = {
-        "exact_epsilon": exact.epsilon(DELTA),
-        "exact_noise": choose(Gaussian(), epsilon=EPSILON, delta=DELTA).noise_multiplier,
-        "largest_accuracy": exact.success(),
-        "found_on_grid": best,
-        "allowed_accuracy": allowed.success(),
-        "precision_at_min_tpr": max(map(precision_below, often)),
-        "allowed_precision": allowed.precision(HALF, OFTEN),
-    }
     settings = {"epsilon": EPSILON, "delta": DELTA, "prior": HALF, "noise_multiplier": NOISE}
-    return Measured([claim], settings, numbers, figures)
+    return Measured([claim], settings, figures)
 
 
 SAME = 1e-12
@@ -281,7 +257,7 @@ def figure9(scale: Scale) -> Measured:
         [line(name, grid, each) for name, each in shown.items()],
     )  # fmt: skip
     settings = {"prior": HALF, "delta": 0.0, "epsilon": [grid[0], grid[-1]]}
-    return Measured(claims, settings, {}, {"": figure})
+    return Measured(claims, settings, {"": figure})
 
 
 def figure10(scale: Scale) -> Measured:
@@ -299,4 +275,4 @@ def figure10(scale: Scale) -> Measured:
             lines.append(line(f"{name}, ε = {epsilon:g}", priors, values))
     said = "The bound lies below that of Sablayrolles et al. at every π."
     figure = lines_chart(said, ACROSS, "bound on precision", lines)
-    return Measured(claims, {"epsilon": epsilons, "delta": 0.0}, {}, {"": figure})
+    return Measured(claims, {"epsilon": epsilons, "delta": 0.0}, {"": figure})

@@ -16,53 +16,56 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.networks import tramer_boneh
 from dprime.curve import TradeOff
 from dprime.data import Split
 from dprime.data.devices import device_title
 from dprime.membership import plan
 from dprime.membership.confidence import over_repetitions
-from dprime.membership.frontiers import FrontierRecord, MeasuredPoint, frontier
-from dprime.membership.planner import DELTA, MIN_TPR, PoolPlan
+from dprime.membership.frontiers import frontier
+from dprime.membership.planner import DELTA, MIN_TPR
 from dprime.plain import to_json
 from dprime.runs import run_file
 from dprime.show import charts
 from dprime.show.chart import Chart
 from dprime.show.charts import FrontierPoint, FrontierSeries
-from dprime.train import SGD, Compute
+from dprime.train import SGD
 from papers.entry import Kept, Measured, Raw, Scale, is_kept, kept_or
 from papers.reproduce import Claim, Estimate, Floats, computed, mean, stated
-from papers.thudi.attacks import HERE, NETWORKS, TITLES, network
+from papers.thudi.attacks import HERE, NETWORKS, TITLES
 from papers.thudi.gains import points_told
 
 BOUNDS = {"0.953": 3.0, "0.881": 2.0, "0.731": 1.0}
 """As printed, and the ε that has them at π = ½."""
 
-TIGHTEST, LOOSEST = "0.731", "0.953"
+LOOSEST, _, TIGHTEST = BOUNDS
 LOOSER = ("0.953", "0.881")
-PRIORS = (0.1, 0.3, 0.5, 0.7, 0.9)
 HALF, THIRD, TENTH = 0.5, 0.3, 0.1
 
-Read = Callable[[MeasuredPoint], Floats]
+Point = Mapping[str, Any]
+"""A point of a frontier, of JSON values: π, noise, and accuracies [training, measurement]."""
+
+Read = Callable[[Point], Floats]
 """One number for each training."""
 
-Frontiers = dict[str, FrontierRecord]
-"""By bound."""
+Frontiers = Mapping[str, list[Point]]
+"""The points of each bound, the smallest π first."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """How a data set is trained on.
+    """How a data set is trained on: the first records of its parts, with SGD.
 
     Attributes:
-        pool: records, from the first.
-        test: records that accuracies are measured on, from the first.
+        pool: records.
+        test: records that accuracies are measured on.
         batch: expected records of a step.
         epochs: over the part that was drawn.
-        learning_rate: of SGD, the same at every point.
+        learning_rate: the same at every point.
         repetitions: trainings at each point.
         priors: every π.
         clip_norm: C.
-        momentum: of SGD.
+        momentum: the optimizer's.
     """
 
     pool: int
@@ -71,14 +74,9 @@ class Training:
     epochs: int
     learning_rate: float
     repetitions: int = 5
-    priors: tuple[float, ...] = PRIORS
+    priors: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
     clip_norm: float = 0.1
     momentum: float = 0.9
-
-    def part(self, split: Split) -> Split:
-        """The records that are trained and tested on."""
-        pool = split.train.take(range(self.pool)).distinct()
-        return Split(pool, split.test.take(range(self.test)))
 
 
 TRAININGS = {
@@ -102,14 +100,13 @@ RIVALS = 0.6
 """Above the priors that the smaller pool has."""
 
 
-def best(point: MeasuredPoint) -> Floats:
+def best(point: Point) -> Floats:
     """The best accuracy of each training: it peeks at the test records."""
-    return np.asarray(point.accuracies.max(axis=1))
+    return np.asarray(point["accuracies"].max(axis=1))
 
 
-def final(point: MeasuredPoint) -> Floats:
-    """At the end."""
-    return np.asarray(point.accuracies[:, -1])
+def final(point: Point) -> Floats:
+    return np.asarray(point["accuracies"][:, -1])
 
 
 def figure5(scale: Scale) -> Measured:
@@ -126,10 +123,8 @@ def figure5(scale: Scale) -> Measured:
             return best_at(data, found, THIRD, sentence, best, less)
         loose = {bound: found[bound] for bound in LOOSER}
         sentence = "an optimal accuracy often at π = 0.5"
-        return [
-            *best_at(data, loose, HALF, sentence, best, less),
-            smaller_wins(data, found, best),
-        ]
+        tight = smaller_wins(data, found, best)
+        return [*best_at(data, loose, HALF, sentence, best, less), tight]
 
     return measured(scale, best, claims, bounds)
 
@@ -146,36 +141,26 @@ def figure6(scale: Scale) -> Measured:
 
 
 def measured(
-    scale: Scale,
-    read: Read,
-    own_claims: Callable[[str, Frontiers, Frontiers], list[Claim]],
+    scale: Scale, read: Read, own_claims: Callable[[str, Frontiers, Frontiers], list[Claim]],
     claims: list[Claim],
-) -> Measured:
+) -> Measured:  # fmt: skip
     """What both figures have in common."""
-    trainings = TRAININGS[scale.size]
-    all_found = {
-        data: trained(f"frontier-{data}", data, chosen, tuple(BOUNDS), scale)
-        for data, chosen in trainings.items()
-    }
-    all_less = {data: smaller(data, scale) for data in trainings}
-    for data, (found, _) in all_found.items():
-        claims += own_claims(data, found, all_less[data][0])
+    figures, made, settings = {}, [], {}
+    for data, chosen in TRAININGS[scale.size].items():
+        found, *kept = trained(f"frontier-{data}", data, chosen, tuple(BOUNDS), scale)
+        less, *others = smaller(data, scale)
+        claims += own_claims(data, found, less)
         claims += less_is_more(data, found, read)
-    made = [made for _, made in (*all_found.values(), *all_less.values()) if made]
-    own = {data: found for data, (found, _) in all_found.items()}
-    settings = {data: asdict(each) for data, each in trainings.items()}
+        figures[data] = drawn(data, found, read)
+        made += [*kept, *others]
+        settings[data] = asdict(chosen)
     return Measured(
-        claims, {"min_tpr": MIN_TPR, "delta": DELTA, **settings}, numbers(own, read),
-        {data: drawn(data, found, read) for data, found in own.items()},
-        Kept.of(made) if scale.full else None,
+        claims, {"min_tpr": MIN_TPR, "delta": DELTA, **settings}, figures,
+        Kept.of([each for each in made if each]) if scale.full else None,
     )  # fmt: skip
 
 
-Made = Mapping[str, Any]
-"""Of all trainings of a data set: the device, the time and the seed."""
-
-
-def smaller(data: str, scale: Scale) -> tuple[Frontiers, Made]:
+def smaller(data: str, scale: Scale) -> tuple[Frontiers, Raw]:
     """With the smaller pool; nothing where it is neither kept nor may be trained."""
     chosen = SMALLER[scale.size].get(data)
     name = f"frontier-{data}-smaller"
@@ -188,62 +173,46 @@ def smaller(data: str, scale: Scale) -> tuple[Frontiers, Made]:
 @lru_cache(maxsize=8)
 def trained(
     name: str, data: str, chosen: Training, bounds: tuple[str, ...], scale: Scale
-) -> tuple[Frontiers, Made]:
-    """By bound, and how they were made; in full from what is kept."""
-    part = chosen.part(scale.data(data))
+) -> tuple[Frontiers, Raw]:
+    """The points of each bound, and how they were made; in full from what is kept."""
+    split = scale.data(data)
+    pool = split.train.take(range(chosen.pool)).distinct()
+    part = Split(pool, split.test.take(range(chosen.test)))
     plans = {
         bound: plan(
-            float(bound), pool_size=len(part.train), batch_size=chosen.batch,
-            epochs=chosen.epochs,
+            float(bound), pool_size=len(pool), batch_size=chosen.batch, epochs=chosen.epochs,
             sampling_probabilities=[p for p in chosen.priors if p < float(bound)],
         )
         for bound in bounds
     }  # fmt: skip
     files = {bound: HERE / f"{name}.{bound}.run" for bound in bounds}
 
-    def train() -> tuple[Frontiers, dict[str, Any]]:
+    def make() -> Raw:
         start = time.perf_counter()
         found = {
             bound: frontier(
-                points, part, network(*NETWORKS[data]), learning_rate=chosen.learning_rate,
+                points, part, tramer_boneh(*NETWORKS[data]), learning_rate=chosen.learning_rate,
                 clip_norm=chosen.clip_norm, optimizer=SGD(momentum=chosen.momentum),
                 repetitions=chosen.repetitions, seed=scale.seed,
-                file=files[bound] if scale.full else None,
-                compute=Compute(scale.device, scale.memory),
+                file=files[bound] if scale.full else None, compute=scale.compute,
             )
             for bound, points in plans.items()
         }  # fmt: skip
         seconds = time.perf_counter() - start
         made = {"device": device_title(scale.device), "seconds": seconds, "seed": scale.seed}
-        return found, made
-
-    def keep() -> Raw:
-        found, made = train()
         return {**made, "points": {bound: to_json(each.points) for bound, each in found.items()}}
 
-    if not scale.full:
-        return train()
-    kept = kept_or(HERE, name, scale, keep)
-    for file in files.values():
+    made = kept_or(HERE, name, scale, make) if scale.full else make()
+    for file in files.values() if scale.full else ():
         run_file.remove(file)
-    return {b: _read(kept["points"][b], plans[b], data, chosen) for b in plans}, kept
-
-
-def _read(kept: list[Any], points: PoolPlan, data: str, chosen: Training) -> FrontierRecord:
-    """Accuracies of another time; that they belong to these points is checked by the noise."""
-    measured = []
-    for point, one in zip(points.points, kept, strict=True):
-        assert math.isclose(point.noise_multiplier, one["noise_multiplier"], rel_tol=1e-9)
-        trained = MeasuredPoint(
-            **vars(point), learning_rate=one["learning_rate"], after=tuple(one["after"]),
-            accuracies=np.array(one["accuracies"], dtype=np.float64), diverged=one["diverged"],
-        )  # fmt: skip
-        measured.append(trained)
-    return FrontierRecord(
-        points.target, points.min_tpr, points.delta, points.pool_size, points.batch_size,
-        points.epochs, points.steps, tuple(measured), data, chosen.repetitions,
-        (chosen.learning_rate,),
-    )  # fmt: skip
+    found: dict[str, list[Point]] = {bound: [] for bound in plans}
+    for bound, points in plans.items():
+        for point, one in zip(points.points, made["points"][bound], strict=True):
+            # Accuracies of another time: the noise says whether they belong to this point.
+            assert math.isclose(point.noise_multiplier, one["noise_multiplier"], rel_tol=1e-9)
+            accuracies = np.array(one["accuracies"], np.float64)
+            found[bound].append({**vars(point), "pool": len(pool), "accuracies": accuracies})
+    return found, made
 
 
 def among(values: Floats, points: int) -> Estimate:
@@ -251,16 +220,16 @@ def among(values: Floats, points: int) -> Estimate:
     return Estimate(*over_repetitions(values, cells=points).numbers)
 
 
-def _at(found: FrontierRecord, prior: float) -> MeasuredPoint:
-    return next(each for each in found.points if each.probability == prior)
+def _at(found: list[Point], prior: float) -> Point:
+    return next(each for each in found if each["probability"] == prior)
 
 
-def lead(found: FrontierRecord, prior: float, read: Read, below: float = 1.0) -> Estimate:
+def lead(found: list[Point], prior: float, read: Read, below: float = 1.0) -> Estimate:
     """The accuracy at π, less that of the best of the others.
 
     The best is picked by its mean: its interval is one that holds for all of them together.
     """
-    others = [each for each in found.points if prior != each.probability < below]
+    others = [each for each in found if prior != each["probability"] < below]
     rival = max(others, key=lambda each: float(read(each).mean()))
     return mean(read(_at(found, prior))) - among(read(rival), len(others))
 
@@ -288,21 +257,20 @@ def best_at(
 
 
 def smaller_told(
-    differs: bool, found: FrontierRecord, less: FrontierRecord, prior: float, read: Read
+    differs: bool, found: list[Point], less: list[Point], prior: float, read: Read
 ) -> str:
     """Whether the lead of a π is another one with fewer records."""
     usual, fewer = (lead(each, prior, read, below=RIVALS) for each in (found, less))
     change = usual - fewer
-    if change.low > 0:
-        verdict = "More records help it: our small pool is a part of the reason."
-    else:
+    verdict = "More records help it: our small pool is a part of the reason."
+    if change.low <= 0:
         unknown = " The reason is not found." if differs else ""
         verdict = f"That more records help it is not shown.{unknown}"
-    rivals = [f"{each.probability:g}" for each in less.points if each.probability != prior]
+    rivals = [f"{each['probability']:g}" for each in less if each["probability"] != prior]
     return (
         f"Its lead over π = {' and '.join(rivals)} is {points_told(fewer, '+.1f')} with "
-        f"{less.pool_size:,} records in the pool and {points_told(usual, '+.1f')} with "
-        f"{found.pool_size:,}: a change of {points_told(change, '+.1f')}. {verdict}"
+        f"{less[0]['pool']:,} records in the pool and {points_told(usual, '+.1f')} with "
+        f"{found[0]['pool']:,}: a change of {points_told(change, '+.1f')}. {verdict}"
     )
 
 
@@ -311,11 +279,7 @@ def less_is_more(data: str, found: Frontiers, read: Read) -> list[Claim]:
 
     Where the largest π needs twice the noise of another one, it loses by that alone: no claim.
     """
-
-    def drowned(record: FrontierRecord) -> bool:
-        noise = [each.noise_multiplier for each in record.points]
-        return noise[-1] >= 2 * min(noise)
-
+    noises = {bound: [p["noise_multiplier"] for p in points] for bound, points in found.items()}
     tight, loose = (
         mean(read(_at(found[bound], THIRD))) - mean(read(_at(found[bound], HALF)))
         for bound in (TIGHTEST, LOOSEST)
@@ -323,8 +287,8 @@ def less_is_more(data: str, found: Frontiers, read: Read) -> list[Claim]:
     return [
         *(stated(f"{TITLES[data]}, bound {bound}: accuracy at the largest π less the best of the "
                  "smaller", "training on less data is beneficial",
-                 lead(each, each.points[-1].probability, read), most=0.0, reason=told(each, read))
-          for bound, each in found.items() if not drowned(each)),
+                 lead(each, each[-1]["probability"], read), most=0.0, reason=told(each, read))
+          for bound, each in found.items() if noises[bound][-1] < 2 * min(noises[bound])),
         stated(f"{TITLES[data]}: accuracy at π = 0.3 less that at 0.5, bound {TIGHTEST} less "
                f"{LOOSEST}", "the preference for small π is more distinct for smaller bounds",
                tight - loose, least=0.0),
@@ -341,45 +305,23 @@ def smaller_wins(data: str, found: Frontiers, read: Read) -> Claim:
     )  # fmt: skip
 
 
-def told(found: FrontierRecord, read: Read) -> str:
+def told(found: list[Point], read: Read) -> str:
     each = ", ".join(
-        f"{100 * read(one).mean():.1f} % at π = {one.probability:g} (noise "
-        f"{one.noise_multiplier:.2f})"
-        for one in found.points
+        f"{100 * read(one).mean():.1f} % at π = {one['probability']:g} (noise "
+        f"{one['noise_multiplier']:.2f})"
+        for one in found
     )
     return f"Accuracies are {each}."
 
 
 def drawn(data: str, found: Frontiers, read: Read) -> Chart:
-    """Accuracy against π, a line for each bound; intervals hold for all points of a line."""
-
-    def point(one: MeasuredPoint, points: int) -> FrontierPoint:
+    def point(one: Point, points: int) -> FrontierPoint:
         value = among(read(one), points)
         low, high = max(0.0, value.low), min(1.0, value.high)
-        return FrontierPoint(one.probability, value.value, low, high, one.epsilon)
+        return FrontierPoint(one["probability"], value.value, low, high, one["epsilon"])
 
     series = [
-        FrontierSeries(float(bound), tuple(point(one, len(each.points)) for one in each.points))
+        FrontierSeries(float(bound), tuple(point(one, len(each)) for one in each))
         for bound, each in found.items()
     ]
     return charts.frontier(tuple(series), TITLES[data])
-
-
-def numbers(found: Mapping[str, Frontiers], read: Read) -> dict[str, Any]:
-    """Every point."""
-    return {
-        data: {
-            bound: [
-                {
-                    "prior": one.probability, "noise_multiplier": one.noise_multiplier,
-                    "noise_by_theorem": one.by_theorem and one.by_theorem.noise_multiplier,
-                    "epsilon": one.epsilon if np.isfinite(one.epsilon) else None,
-                    "steps": one.steps, "accuracy": asdict(mean(read(one))),
-                    "diverged": one.diverged,
-                }
-                for one in each.points
-            ]
-            for bound, each in own.items()
-        }
-        for data, own in found.items()
-    }  # fmt: skip

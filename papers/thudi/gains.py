@@ -14,17 +14,14 @@ import numpy as np
 from dprime.membership.confidence import Interval, over_repetitions
 from dprime.show.chart import Chart
 from dprime.show.charts import PrecisionLine, PrecisionPoint, precision_over_prior
-from papers.reproduce import Claim, Estimate, Floats, by_luck, mean, stated
+from papers.reproduce import Estimate, Floats, mean
 from papers.thudi.attacks import TITLES, Cell, Found
 
-LEVEL = 0.05
-"""The share of targets that may contradict a curve that holds."""
-
-Values = Sequence[float | None]
-Read = Callable[[Cell], Values]
+Read = Callable[[Cell], Sequence[float | None]]
+"""A number for each repetition of a setting."""
 
 
-def baseline(cell: Cell) -> Values:
+def baseline(cell: Cell) -> list[float]:
     """The precision of calling everybody a member: the share of members."""
     members: list[float] = cell["members"]
     return members
@@ -41,17 +38,14 @@ def reached(attack: str, kind: str = "best") -> Read:
 
 
 def label(found: Found) -> str:
-    """Of one training."""
     return "no DP" if found["epsilon"] is None else f"ε = {found['epsilon']:g}"
 
 
 def private(found: Sequence[Found]) -> list[Cell]:
-    """The settings with DP."""
     return [cell for each in found if each["epsilon"] is not None for cell in each["cells"]]
 
 
 def public(found: Sequence[Found]) -> list[Cell]:
-    """The settings without."""
     return [cell for each in found if each["epsilon"] is None for cell in each["cells"]]
 
 
@@ -61,31 +55,23 @@ def epsilons(found: Sequence[Found]) -> int:
 
 
 def at(found: Found, prior: float) -> Cell:
-    """The setting of a π."""
     return next(cell for cell in found["cells"] if cell["prior"] == prior)
 
 
-def gains(cell: Cell, read: Read, against: Read = baseline) -> list[float]:
-    """Differences by repetition; NaN where nobody was called a member."""
-    pairs = zip(read(cell), against(cell), strict=True)
-    return [np.nan if one is None or other is None else one - other for one, other in pairs]
+def gains(cells: Sequence[Cell], read: Read, against: Read = baseline) -> Floats:
+    """Differences [setting, repetition]; NaN where nobody was called a member."""
+    own, other = (np.array([each(cell) for cell in cells], float) for each in (read, against))
+    return np.asarray(own - other)
 
 
-def difference(one: Cell, other: Cell, read: Read, against: Read = baseline) -> list[float]:
-    """How much more is gained in one setting than in another, repetition by repetition."""
-    pairs = zip(gains(one, read, against), gains(other, read, against), strict=True)
-    return [a - b for a, b in pairs]
-
-
-def known(values: Values) -> list[float]:
-    """Without those that are not there."""
-    return [value for value in values if value is not None and not np.isnan(value)]
+def known(values: Floats) -> Floats:
+    return values[~np.isnan(values)]
 
 
 def by_repetition(cells: Sequence[Cell], read: Read, against: Read = baseline) -> Floats:
     """The mean gain over all settings [repetition]."""
-    table = np.array([gains(cell, read, against) for cell in cells])
-    return np.array([np.mean(some) for some in map(known, table.T.tolist()) if some])
+    table = gains(cells, read, against)
+    return np.asarray(np.nanmean(table[:, ~np.isnan(table).all(axis=0)], axis=0))
 
 
 def over_settings(cells: Sequence[Cell], read: Read, against: Read = baseline) -> Estimate:
@@ -108,56 +94,35 @@ def auc_told(cells: Sequence[Cell], attack: str) -> str:
     return over_settings(cells, reached(attack, "auc"), nothing).told()
 
 
-def is_above(cell: Cell, read: Read, against: Read = baseline) -> bool:
-    """Whether the mean gain is above 0 with its 95 % interval."""
-    found = known(gains(cell, read, against))
-    return len(found) > 1 and over_repetitions(found).low > 0
-
-
 def count_above(cells: Sequence[Cell], read: Read, against: Read = baseline) -> int:
-    """Settings that are above."""
-    return sum(is_above(cell, read, against) for cell in cells)
+    """Settings whose mean gain is above 0 with its 95 % interval."""
+    rows = map(known, gains(cells, read, against))
+    return sum(len(row) > 1 and over_repetitions(row).low > 0 for row in rows)
 
 
 def counts(found: Sequence[Found], read: Read, shuffled: Read | None = None) -> dict[str, Any]:
     """How many settings lie above what, with DP and without; for tables."""
 
-    def lower_end(cell: Cell, cells: int) -> float:
-        values = known(read(cell))
-        return (over_repetitions(values, cells=cells) if len(values) > 1 else mean(values)).low
+    def lower_end(row: Floats, cells: int) -> float:
+        return (over_repetitions(row, cells=cells) if len(row) > 1 else mean(row)).low
 
-    return {
-        name: {
+    told = {}
+    for name, cells in (("private", private(found)), ("no DP", public(found))):
+        rows = [known(row) for row in gains(cells, read, nothing)]
+        told[name] = {
             "cells": len(cells),
             "above_baseline": count_above(cells, read),
             "above_shuffled": 0 if shuffled is None else count_above(cells, read, shuffled),
             "above_certified": sum(
-                lower_end(cell, len(cells)) > cell["certified"]
-                for cell in cells
+                lower_end(row, len(cells)) > cell["certified"]
+                for cell, row in zip(cells, rows, strict=True)
                 if cell["certified"] is not None
             ),
         }
-        for name, cells in (("private", private(found)), ("no DP", public(found)))
-    }
+    return told
 
 
-def contradicting(title: str, found: Sequence[Found], attack: str) -> Claim:
-    """Targets whose surest answers contradict their certified curve.
-
-    Targets of one repetition at all π share shadow models.
-    """
-    cells = private(found)
-    targets = sum(len(cell["members"]) for cell in cells)
-    priors = len(cells) // epsilons(found)
-    luck = by_luck(targets // priors, priors, LEVEL)
-    return stated(
-        f"{title}: targets of {targets} whose surest answers contradict the certified curve",
-        f"no attack is above the bound: no more than luck gives, {luck}",
-        sum(cell[attack]["contradicted"] for cell in cells), most=luck,
-    )  # fmt: skip
-
-
-def interval(values: Values) -> Interval:
+def interval(values: Sequence[float | None]) -> Interval:
     """Over repetitions; one in which nobody was called a member is left out."""
     there = [value for value in values if value is not None]
     if len(there) < 2:
@@ -175,8 +140,8 @@ def drawn_precision(
         return PrecisionPoint(cell["prior"], *interval(read(cell)).numbers, cell["certified"], luck)
 
     points = {
-        label(each): tuple(point(cell) for cell in each["cells"] if known(read(cell)))
+        label(each): [point(c) for c in each["cells"] if any(v is not None for v in read(c))]
         for each in found
     }
-    lines = tuple(PrecisionLine(name, each) for name, each in points.items() if each)
+    lines = tuple(PrecisionLine(name, tuple(each)) for name, each in points.items() if each)
     return precision_over_prior(lines, title, TITLES[data])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from papers.reproduce import Claim, Estimate, Floats, by_luck, mean, stated
 from papers.thudi.attacks import (
     FPRS,
     PRIVATE,
-    QUICK_EPSILON,
+    SETUPS,
     TITLES,
     Cell,
     Found,
@@ -27,7 +26,6 @@ from papers.thudi.attacks import (
     rates,
     results,
     settings,
-    setup_of,
 )
 from papers.thudi.frontiers import among
 from papers.thudi.gains import (
@@ -36,10 +34,9 @@ from papers.thudi.gains import (
     auc_told,
     baseline,
     by_repetition,
-    contradicting,
     counts,
-    difference,
     drawn_precision,
+    epsilons,
     gains,
     interval,
     known,
@@ -55,35 +52,45 @@ BEST, HELD, SHUFFLED = (reached("lira", kind) for kind in ("best", "held_out", "
 MIDDLE, LOW, HIGH = 0.5, 0.1, 0.9
 """Sampling rates that are compared."""
 
+LEVEL = 0.05
+"""The share of targets that may contradict a curve that holds."""
+
 
 def figure3(scale: Scale) -> Measured:
-    """Precision of LiRA against π, at every ε."""
     found = results(scale, (*PRIVATE, None))
-    figures = {}
+    figures, numbers = {}, {}
     for data, own in found.items():
         figures[data] = drawn_precision(data, own, "LiRA", BEST, "lira")
         figures[f"{data}-held-out"] = drawn_precision(data, own, "Held-out LiRA", HELD)
+        numbers[data] = {
+            "lira": counts(own, BEST, SHUFFLED),
+            "lira_held_out": counts(own, HELD),
+            "rmia": counts(own, reached("rmia"), reached("rmia", "shuffled")),
+        }
     return Measured(
-        [claim for data, own in found.items() for claim in outperforms(data, own)],
-        settings(scale, found), {data: numbers_of(own) for data, own in found.items()}, figures,
-        kept(scale, found), [gains_table(found)],
+        [claim for data, own in found.items() for claim in outperforms(TITLES[data], own)],
+        settings(scale, found), figures, kept(scale, found), [gains_table(found)], numbers,
     )  # fmt: skip
 
 
-def outperforms(data: str, found: list[Found]) -> list[Claim]:
+def outperforms(title: str, found: list[Found]) -> list[Claim]:
     """The paper's sentences, by its own number and by ones that luck does not lift."""
-    title, cells = TITLES[data], private(found)
-    luck = over_settings(cells, SHUFFLED)
-    sentence = "LiRA consistently outperforms the baseline"
+    cells, sentence = private(found), "LiRA consistently outperforms the baseline"
+    luck = over_settings(cells, SHUFFLED).map(lambda each: 100 * each)
+    targets, priors = sum(len(cell["members"]) for cell in cells), len(cells) // epsilons(found)
+    # Targets of one repetition at all π share shadow models.
+    contradicting = by_luck(targets // priors, priors, LEVEL)
     claims = [
         stated(f"{title}: mean gain of the best of 40 over that of shuffled scores", sentence,
                over_settings(cells, BEST, SHUFFLED), least=0.0,
-               why=f"Shuffled scores gain {100 * luck.value:.1f} points over the baseline "
-               f"({100 * luck.low:.1f} to {100 * luck.high:.1f})."),
+               why=f"Shuffled scores gain {luck.value:.1f} points over the baseline "
+               f"({luck.low:.1f} to {luck.high:.1f})."),
         stated(f"{title}: mean gain at held-out thresholds", sentence,
                over_settings(cells, HELD), least=0.0,
                why=f"The AUC of LiRA over all settings is {auc_told(cells, 'lira')}."),
-        contradicting(title, found, "lira"),
+        stated(f"{title}: targets of {targets} whose surest answers contradict the certified curve",
+               f"no attack is above the bound: no more than luck gives, {contradicting}",
+               sum(cell["lira"]["contradicted"] for cell in cells), most=contradicting),
     ]  # fmt: skip
     if len(found) > 2:
         claims.append(
@@ -103,7 +110,7 @@ def dominance(found: list[Found], read: Read) -> Estimate:
         return float(of.mean(0).std(ddof=1) - of.mean(1).std(ddof=1))
 
     with_dp = [each["cells"] for each in found if each["epsilon"] is not None]
-    return jackknifed(np.array([[gains(cell, read) for cell in own] for own in with_dp]), spread)
+    return jackknifed(np.array([gains(own, read) for own in with_dp]), spread)
 
 
 def jackknifed(table: Floats, number: Callable[[Floats], float]) -> Estimate:
@@ -115,7 +122,6 @@ def jackknifed(table: Floats, number: Callable[[Floats], float]) -> Estimate:
 
 
 def gains_table(found: Results) -> Table:
-    """Mean gains over the baseline."""
     head = ("over the baseline, in points", "best of 40", "the same, shuffled", "held out")
     rows = []
     for data, own in found.items():
@@ -124,25 +130,7 @@ def gains_table(found: Results) -> Table:
     return Table("Mean gain of LiRA over all settings with DP", head, tuple(rows))
 
 
-def numbers_of(found: list[Found]) -> dict[str, Any]:
-    """Precision by ε and π, and how many settings lie above what."""
-    return {
-        "precision": {
-            label(each): [interval(BEST(cell)).value for cell in each["cells"]] for each in found
-        },
-        "contradicted": sum(
-            cell[attack]["contradicted"]
-            for cell in private(found)
-            for attack in ("lira", "rmia", "attack-p", "attack-r", "yeom")
-        ),
-        "lira": counts(found, BEST, SHUFFLED),
-        "lira_held_out": counts(found, HELD),
-        "rmia": counts(found, reached("rmia"), reached("rmia", "shuffled")),
-    }
-
-
 def figure4(scale: Scale) -> Measured:
-    """The gain of LiRA over the baseline, by π."""
     found = results(scale, PRIVATE)
     figures = {data: drawn_improvement(data, own) for data, own in found.items()}
     numbers = {
@@ -152,29 +140,34 @@ def figure4(scale: Scale) -> Measured:
     }
     return Measured(
         [claim for data, own in found.items() for claim in less_at_the_ends(data, own)],
-        settings(scale, found), numbers, figures, kept(scale, found),
+        settings(scale, found), figures, kept(scale, found), numbers=numbers,
     )  # fmt: skip
+
+
+def more_in_the_middle(
+    found: Sequence[Found], end: float, read: Read, against: Read = baseline
+) -> Estimate:
+    """How much more is gained, over all ε and repetitions; each has shadow models of its own."""
+    middle, other = (
+        gains([at(each, prior) for each in found], read, against) for prior in (MIDDLE, end)
+    )
+    return mean(known((middle - other).ravel()))
 
 
 def less_at_the_ends(data: str, found: list[Found]) -> list[Claim]:
     """The middle against both ends, as the paper counts and without luck."""
-
-    def more(end: float, read: Read, against: Read = baseline) -> Estimate:
-        """In the middle, over all ε and repetitions; each has shadow models of its own."""
-        pairs = [(at(each, MIDDLE), at(each, end)) for each in found]
-        return mean(known([x for pair in pairs for x in difference(*pair, read, against)]))
-
     claims = []
     for end, name in ((LOW, "low"), (HIGH, "high")):
         sentence = f"{name} sampling rates see less of an improvement than medium ones"
         what = f"{TITLES[data]}: gain at π = {MIDDLE:g} less that at π = {end:g}"
+        luck = points_told(more_in_the_middle(found, end, SHUFFLED))
         claims += [
-            stated(f"{what}, best of 40", sentence, more(end, BEST), least=0.0,
-                   why="Shuffled scores, which tell nothing, have a difference of "
-                   f"{points_told(more(end, SHUFFLED))}."),
+            stated(f"{what}, best of 40", sentence, more_in_the_middle(found, end, BEST), least=0.0,
+                   why=f"Shuffled scores, which tell nothing, have a difference of {luck}."),
             stated(f"{what}, best of 40 above shuffled scores", sentence,
-                   more(end, BEST, SHUFFLED), least=0.0),
-            stated(f"{what}, held-out thresholds", sentence, more(end, HELD), least=0.0),
+                   more_in_the_middle(found, end, BEST, SHUFFLED), least=0.0),
+            stated(f"{what}, held-out thresholds", sentence, more_in_the_middle(found, end, HELD),
+                   least=0.0),
         ]  # fmt: skip
     return claims
 
@@ -184,10 +177,7 @@ def drawn_improvement(data: str, found: Sequence[Found]) -> Chart:
     points = []
     for prior in (cell["prior"] for cell in found[0]["cells"]):
         cells = [at(each, prior) for each in found]
-        both = [
-            over_repetitions([x for cell in cells for x in known(gains(cell, read))]).numbers
-            for read in (BEST, SHUFFLED)
-        ]
+        both = [over_repetitions(known(gains(cells, r).ravel())).numbers for r in (BEST, SHUFFLED)]
         points.append(ImprovementPoint(prior, *both[0], *both[1]))
     return charts.improvement(tuple(points), "LiRA", TITLES[data], thresholds=40)
 
@@ -202,27 +192,22 @@ SHOWN = (3.0, 5.0, 7.0, None)
 
 
 def figure11(scale: Scale) -> Measured:
-    """True against false positives of LiRA, at every π."""
     found = results(scale, (*PRIVATE, None))
     shown = [each for own in found.values() for each in own if each["epsilon"] in SHOWN]
-    names = ["none" if one["epsilon"] is None else f"{one['epsilon']:g}" for one in shown]
-    numbers = {
-        data: {
-            attack: {
-                label(each): list(vars(
-                    over_settings(each["cells"], reached(attack, "auc"), nothing)
-                ).values())
-                for each in own
-            }
-            for attack in ATTACKS
-        }
-        for data, own in found.items()
-    }  # fmt: skip
+    figures = {}
+    for one in shown:
+        name = "none" if one["epsilon"] is None else f"{one['epsilon']:g}"
+        figures[f"{one['data']}-{name}"] = drawn_roc(one)
+
+    def areas(attack: str, own: Sequence[Found]) -> dict[str, list[float]]:
+        read = reached(attack, "auc")
+        each = {label(one): over_settings(one["cells"], read, nothing) for one in own}
+        return {name: list(vars(area).values()) for name, area in each.items()}
+
+    numbers = {data: {name: areas(name, own) for name in ATTACKS} for data, own in found.items()}
     return Measured(
         [marginal(each) for each in shown if each["epsilon"] is not None], settings(scale, found),
-        {"auc": numbers},
-        {f"{e['data']}-{name}": drawn_roc(e) for e, name in zip(shown, names, strict=True)},
-        kept(scale, found),
+        figures, kept(scale, found), numbers={"auc": numbers},
     )  # fmt: skip
 
 
@@ -265,27 +250,18 @@ def drawn_roc(found: Found) -> Chart:
 def figure12(scale: Scale) -> Measured:
     """Precision of LiRA against models without DP; the paper's largest gains are at π = ½."""
     found = results(scale, (None,))
-    kinds = {"best": "best of 40", "held_out": "held-out thresholds"}
     claims = [
         stated(f"{TITLES[data]}: gain at π = {MIDDLE:g} less that at π = {end:g}, {told}",
                "the improvement over the baseline depends on π",
-               mean(known(difference(at(own, MIDDLE), at(own, end), reached("lira", kind)))),
-               least=0.0)
-        for data, (own,) in found.items()
+               more_in_the_middle(own, end, read), least=0.0)
+        for data, own in found.items()
         for end in (LOW, HIGH)
-        for kind, told in kinds.items()
+        for told, read in (("best of 40", BEST), ("held-out thresholds", HELD))
     ]  # fmt: skip
-    numbers = {
-        data: {
-            kind: [interval(reached("lira", kind)(cell)).value for cell in own["cells"]]
-            for kind in (*kinds, "shuffled")
-        }
-        for data, (own,) in found.items()
-    }
     figures = {
         data: drawn_precision(data, own, "LiRA", BEST, "lira") for data, own in found.items()
     }
-    return Measured(claims, settings(scale, found), numbers, figures, kept(scale, found))
+    return Measured(claims, settings(scale, found), figures, kept(scale, found))
 
 
 USUAL = "0.5"
@@ -296,13 +272,13 @@ TWO_SIDED = 0.05
 def figure13(scale: Scale) -> Measured:
     """LiRA with every rate of the shadow models against every rate of the targets, at ε = 3."""
     found = rates(scale)
-    return Measured(
-        [claim for data, own in found.items() for claim in of_rates(TITLES[data], own["cells"])],
-        {"epsilon": QUICK_EPSILON, **setup_of(scale)},
-        {data: {"cells": own["cells"]} for data, own in found.items()},
-        {data: drawn_rates(data, own) for data, own in found.items()},
-        kept(scale, {data: [own] for data, own in found.items()}),
-    )  # fmt: skip
+    claims, figures = [], {}
+    for data, (own,) in found.items():
+        claims += of_rates(TITLES[data], own["cells"])
+        figures[data] = drawn_rates(data, own["cells"])
+    epsilon = next(own["epsilon"] for (own,) in found.values())
+    told = {"epsilon": epsilon, **SETUPS[scale.size].told()}
+    return Measured(claims, told, figures, kept(scale, found))
 
 
 def of_rate(rate: str) -> Read:
@@ -322,33 +298,29 @@ def of_rates(title: str, cells: Sequence[Cell]) -> list[Claim]:
     least = Estimate(*(min(getattr(e, end) for e in each) for end in ("value", "low", "high")))
     means = ", ".join(f"{100 * mean(more).value:+.1f} points at {r}" for r, more in ahead.items())
 
-    def differs(cell: Cell, rate: str) -> bool:
-        values = known(gains(cell, of_rate(USUAL), of_rate(rate)))
+    def differs(values: Floats) -> bool:
         found = over_repetitions(values) if len(values) > 1 else None
         return found is not None and (found.low > 0 or found.high < 0)
 
-    pairs = [(cell, rate) for cell in cells for rate in others]
+    rows = [known(v) for r in others for v in gains(cells, of_rate(USUAL), of_rate(r))]
     luck = by_luck(len(others), len(cells), TWO_SIDED)
     return [
         stated(f"{title}: precision with shadow models at 0.5 less the best of the other rates",
                "0.5 is on average best", least, least=0.0, reason=f"By rate 0.5 has {means} more."),
-        stated(f"{title}: settings of {len(pairs)} where a rate differs from 0.5",
+        stated(f"{title}: settings of {len(rows)} where a rate differs from 0.5",
                f"no significant difference: no more than luck gives, {luck}",
-               sum(differs(*pair) for pair in pairs), most=luck),
+               sum(map(differs, rows)), most=luck),
     ]  # fmt: skip
 
 
-def drawn_rates(data: str, found: Found) -> Chart:
-    """A panel for each rate of the shadow models."""
-
+def drawn_rates(data: str, cells: Sequence[Cell]) -> Chart:
     def point(rate: str, cell: Cell) -> PrecisionPoint:
-        shuffled = float(np.mean(cell["shuffled"][rate]))
+        shuffled: Any = np.mean(cell["shuffled"][rate])
         numbers = interval(cell["by_rate"][rate]).numbers
-        return PrecisionPoint(cell["prior"], *numbers, shuffled=shuffled)
+        return PrecisionPoint(cell["prior"], *numbers, shuffled=float(shuffled))
 
-    cells = found["cells"]
     lines = [
-        PrecisionLine(f"shadow models at {rate}", tuple(map(partial(point, rate), cells)))
+        PrecisionLine(f"shadow models at {rate}", tuple(point(rate, cell) for cell in cells))
         for rate in cells[0]["by_rate"]
     ]
     return charts.precision_over_prior(tuple(lines), "LiRA", TITLES[data])
