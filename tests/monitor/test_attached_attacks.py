@@ -32,7 +32,7 @@ def test_settings_that_are_tensors_change_in_place(private, name):
     made = private()
     setattr(made.optimizer, name, torch.tensor(float(getattr(made.optimizer, name))))
     monitor = watch(made)
-    with pytest.warns(PrivacyWarning, match="was changed during the training"):
+    with pytest.warns(PrivacyWarning, match="was changed by hand"):
         two_steps(made, lambda: getattr(made.optimizer, name).mul_(2.0))
     assert reason(monitor) == Problem.RESET
 
@@ -42,7 +42,7 @@ def test_settings_that_are_tensors_change_in_place(private, name):
 def test_what_adapts_the_clipping_is_not_to_be_changed(private, name):
     made = private(poisson_sampling=False, **ADAPTIVE)
     monitor = watch_shuffled(made)
-    with pytest.warns(PrivacyWarning, match="was changed during the training"):
+    with pytest.warns(PrivacyWarning, match="was changed by hand"):
         two_steps(made, lambda: setattr(made.optimizer, name, 0.9))
     assert reason(monitor) == Problem.RESET
 

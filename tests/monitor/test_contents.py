@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from dprime.monitor.contents import EVERY, OFTEN, Contents
-from dprime.monitor.one_record import OneRecord, uses
+from dprime.monitor.ghost import OneRecord, uses
 
 
 def watched():

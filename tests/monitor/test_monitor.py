@@ -351,7 +351,7 @@ class TestWatchers:
         claim = Composition(Gaussian(20.0), *certified(DPSGD(1.0, RATE, 3)).mechanisms)
         assert asks.claims[3] == claim
         made.optimizer.noise_multiplier = 0.0
-        with pytest.warns(PrivacyWarning, match="No noise"):
+        with pytest.warns(PrivacyWarning, match="no noise"):
             made.train()
         assert (
             monitor.training.claim()

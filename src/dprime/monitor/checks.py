@@ -18,7 +18,7 @@ from dprime.mechanisms import Mechanism
 from dprime.monitor import criteria
 from dprime.monitor.contents import modules_of
 from dprime.monitor.ledger import Ledger, NoGuarantee, StepRecord
-from dprime.monitor.opacus_training import OpacusTraining
+from dprime.monitor.opacus_training import OpacusTraining, rounding_in
 from dprime.monitor.problems import Problem
 from dprime.text import given
 
@@ -122,7 +122,7 @@ def at_start(training: OpacusTraining, delta: float) -> Iterator[str]:
         yield Problem.MIXED.warning
     if criteria.sums_scaled(training):
         yield SUMMED
-    if training.rounding(training.parameters()) > 1.0:
+    if rounding_in(frozenset(p.dtype for p in training.parameters())) > 1.0:
         yield COARSE
     names = list(outside(training))
     if names:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from dprime.monitor.contents import modules_of
 from dprime.monitor.opacus_training import OpacusTraining, own_criterion
+from dprime.monitor.problems import Problem
 
 DIVIDING = (nn.CrossEntropyLoss, nn.NLLLoss)
 """Losses that, with reduction="mean", divide by the total class weight of a batch's labels."""
@@ -36,41 +37,33 @@ def losses_of(training: OpacusTraining) -> list[nn.Module]:
     return [layer for layer in layers if isinstance(layer, kinds)]
 
 
-def leaves_labels_out(loss: Any, given: Sequence[Any]) -> bool:
-    """Whether a loss is about to divide by the number of labels that it does not leave out."""
-    if not isinstance(loss, DIVIDING) or loss.reduction != "mean":
-        return False
-    for part in given:
-        labels = isinstance(part, Tensor) and not part.is_floating_point()
-        if labels and _has(part, loss.ignore_index):
-            return True
-    return False
+def problem_of_call(loss: Any, given: Sequence[Any]) -> Problem | None:
+    """Why a call of a loss with these voids the guarantee.
 
-
-def _has(labels: Tensor, value: int) -> bool:
-    """Whether a value is among some labels; a list of few is searched faster than a tensor."""
-    if labels.numel() <= FEW:
-        return value in labels.flatten().tolist()
-    return bool(labels.eq(value).any())
-
-
-def spreads(loss: Any, given: Sequence[Any]) -> bool:
-    """Whether a loss is about to compare each record's output with the targets of others.
+    It may divide by the number of labels that it does not leave out, or compare each record's
+    output with the targets of others.
 
     >>> import torch
-    >>> outputs = torch.zeros(5, 1)
-    >>> spreads(nn.MSELoss(), (outputs, torch.zeros(5))), spreads(nn.MSELoss(), (outputs, outputs))
-    (True, False)
+    >>> problem_of_call(nn.MSELoss(), (torch.zeros(5, 1), torch.zeros(5))).name
+    'SPREAD'
     """
-    if not isinstance(loss, ELEMENTWISE):
-        return False
-    pair = [value for value in given if isinstance(value, Tensor)][:2]
-    if len(pair) < 2 or pair[0].shape == pair[1].shape:
-        return False
-    outputs, targets = pair
+    if isinstance(loss, DIVIDING):
+        if loss.reduction == "mean":
+            for labels in given:
+                if not isinstance(labels, Tensor) or labels.is_floating_point():
+                    continue
+                few = labels.numel() <= FEW  # a list of few is searched faster than a tensor
+                values = labels.flatten().tolist() if few else labels
+                if loss.ignore_index in values:
+                    return Problem.DIVIDED
+        return None
+    outputs, targets, *_ = [*(value for value in given if isinstance(value, Tensor)), None, None]
+    if outputs is None or targets is None or outputs.shape == targets.shape:
+        return None
     if min(outputs.numel(), targets.numel()) < 2:  # one number for all records, or no record
-        return False
-    return outputs.dim() != targets.dim() or outputs.shape[0] != targets.shape[0]
+        return None
+    other = outputs.dim() != targets.dim() or outputs.shape[0] != targets.shape[0]
+    return Problem.SPREAD if other else None
 
 
 def divides_by_weights(loss: nn.Module) -> bool:

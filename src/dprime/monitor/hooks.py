@@ -162,12 +162,11 @@ class Hooks:
         """Call `seen(module, inputs, output)` after the module was called."""
         self._undo.append(module.register_forward_hook(_Listener(seen)).remove)
 
-    def before_any_step(self, stepping: Callable[[Optimizer], None]) -> None:
-        """Call `stepping(optimizer)`, a method, before any optimizer of PyTorch changes weights."""
+    def around_any_step(
+        self, stepping: Callable[[Optimizer], None], stepped: Callable[[Optimizer], None]
+    ) -> None:
+        """Call a method before any optimizer of PyTorch changes weights, and another one after."""
         self._undo.append(register_optimizer_step_pre_hook(_of_step(stepping)).remove)
-
-    def after_any_step(self, stepped: Callable[[Optimizer], None]) -> None:
-        """Call `stepped(optimizer)`, a method, after any optimizer of PyTorch has stepped."""
         self._undo.append(register_optimizer_step_post_hook(_of_step(stepped)).remove)
 
     def wrap_all(self, owner: type, name: str, around: Callable[..., Any]) -> None:
