@@ -221,7 +221,7 @@ class TestShown:
 
     def test_no_lines(self, private, capsys):
         made = private()
-        Monitor(made.engine, **made.named(), conditions=ASK, every=None)
+        Monitor(made.engine, **made.named(), conditions=ASK, show=None)
         made.train()
         assert capsys.readouterr() == ("", "")
 
@@ -285,7 +285,6 @@ class TestShown:
         ("wrong", "sentence"),
         [
             ({"metric": "secret_success"}, "metric must be one of advantage"),
-            ({"every": "step"}, "every must be one of epoch, but it is 'step'"),
             ({"epochs": 2, "steps": 12}, "Exactly one of epochs, steps must be given"),
             ({"steps": 0}, "steps must be at least 1"),
             ({"adjacency": "both"}, "adjacency must be one of"),

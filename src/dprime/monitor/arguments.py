@@ -96,8 +96,3 @@ def sink_of(show: Any) -> Callable[[str], object] | None:
         return show  # type: ignore[no-any-return]
     remedy = "leave it out for lines on stderr, or give for example logger.info"
     raise validate.invalid_value("show", show, "a function that takes a line, or None", remedy)
-
-
-def lines_wanted(every: object) -> bool:
-    """Whether lines are wanted at all."""
-    return every is not None and validate.one_of("every", every, ("epoch",)) == "epoch"

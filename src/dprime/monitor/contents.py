@@ -118,7 +118,6 @@ class Contents:
         self._digests: dict[Tensor, str] = {}  # of buffers
 
     def begin(self) -> None:
-        """Look at everything as it is now."""
         self._arrange(self._walk(), list(self._trained_now()))
         self._norms = norms_of(self.trained + self._rest)
         self._stand_in(values_of(self._norms))
@@ -321,7 +320,6 @@ class Contents:
         return new and name in module._non_persistent_buffers_set
 
     def _extra_states(self) -> dict[nn.Module, str]:
-        """The extra states that modules save besides weights and buffers."""
         return {module: written_out(module.get_extra_state()) for module in self._with_extra}
 
     def _arrange(self, slots: dict[Slot, Tensor], trained: list[Tensor]) -> None:
@@ -348,7 +346,6 @@ class Contents:
         }
 
     def _walk(self) -> dict[Slot, Tensor]:
-        """Every weight and buffer there is now."""
         return {
             (module, name): tensor
             for root in self._roots
@@ -369,7 +366,6 @@ def _close(norm: float, other: float) -> bool:
 
 
 def _power(number: int) -> bool:
-    """Whether it is 1, 2, 4, 8, ..."""
     return number & (number - 1) == 0
 
 

@@ -201,7 +201,6 @@ class GhostClipping:
         self._lengths: list[Norm] = []
 
     def _backward(self, backward: Callable[[], None], loss: Any) -> None:
-        """A backward call of this training or of another."""
         if loss.module is self._model and not self.adding:
             self._losses = loss.loss_per_sample
         backward()
@@ -245,7 +244,6 @@ class GhostClipping:
         return self._own and in_class and "get_norm_sample" not in vars(model)
 
     def _exceeded(self, factors: Tensor, bound: float) -> bool:
-        """Whether a record is longer than a bound after the clipping."""
         norms = [p._norm_sample.to(factors.device) for p in self._model.trainable_parameters]
         clipped = factors * torch.linalg.vector_norm(torch.stack(norms), dim=0)
         return clipped.shape != factors.shape or (len(clipped) > 0 and float(clipped.max()) > bound)
@@ -260,7 +258,6 @@ class GhostClipping:
             self._projection.keep(gradients)
 
     def _clear(self, own: Callable[..., None], *arguments: Any, **named: Any) -> None:
-        """The gradients are set to zero, which every backward call does too."""
         own(*arguments, **named)
         if self._parts or self._gradients:
             self._forget()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from torch import Tensor, nn
 
@@ -17,10 +18,9 @@ from dprime.monitor import arguments, checks, summary
 from dprime.monitor.epochs import AtEpoch
 from dprime.monitor.ledger import Ledger
 from dprime.monitor.opacus_training import OpacusTraining
-from dprime.monitor.plan import Plan
 from dprime.monitor.probe import OptimizerProbe
 from dprime.monitor.problems import Problem
-from dprime.monitor.progress import LEFT, Progress
+from dprime.monitor.progress import LEFT, Plan, Progress
 from dprime.monitor.public import PublicConstants
 from dprime.monitor.reader import StepReader
 from dprime.monitor.state import STATE_VERSION, refuse_other
@@ -70,7 +70,6 @@ class Monitor:
         metric: the number to show at each epoch: "advantage", "bayes_security", "tpr", "precision",
             "success", "belief", "belief_exceeds", "epsilon", "delta" or "d_prime", and
             "secret_success" where the conditions have a `max_prior`.
-        every: "epoch", or None for no lines.
         show: called with each line; None for no lines.
         trackers: called with the monitor at the end of each epoch, and when it is detached after
             further steps: `to_tensorboard(writer)`, `to_mlflow()`, `to_wandb()`, or your own.
@@ -97,7 +96,6 @@ class Monitor:
         conditions: Mapping[str, float] | None = None,
         adjacency: str | None = None,
         metric: str = "advantage",
-        every: Literal["epoch"] | None = "epoch",
         show: Callable[[str], object] | None = to_stderr,
         trackers: Sequence[Tracker] = (),
         other_mechanisms: Sequence[Mechanism] = (),
@@ -117,10 +115,11 @@ class Monitor:
         self.adjacency = arguments.adjacency_of(adjacency, self.training, self.public)
         names = [reading.name for reading in self.readings]
         self.metric = validate.one_of("metric", metric, names)
-        self._show = arguments.sink_of(show) if arguments.lines_wanted(every) else None
-        remedy = "give for example trackers=[to_mlflow()]"
-        wanted = "a list of functions"
-        self._trackers = arguments.all_of(Callable, "trackers", trackers, wanted, remedy)
+        self._show = arguments.sink_of(show)
+        self._trackers = arguments.all_of(
+            Callable, "trackers", trackers, "a list of functions",
+            "give for example trackers=[to_mlflow()]",
+        )  # fmt: skip
         self.other_mechanisms = arguments.all_of(
             Mechanism, "other_mechanisms", other_mechanisms, "a list of mechanisms",
             "give for example other_mechanisms=[clip_norm.cost]",
@@ -282,7 +281,6 @@ class Monitor:
         printer.text(repr(self) if cycle else str(self))
 
     def _answer(self, curve: TradeOff, name: str = "") -> MetricValue:
-        """The shown metric, or another one."""
         return next(each.of(curve) for each in self.readings if each.name == (name or self.metric))
 
     @property
@@ -313,7 +311,6 @@ class Monitor:
         self._track()
 
     def _track(self) -> None:
-        """Give the trackers what was spent since they were called."""
         if self.ledger.steps != self._tracked:
             self._tracked = self.ledger.steps
             for tracker in self._trackers:
@@ -331,10 +328,10 @@ class Monitor:
             "sampling": self.training.sampling.kind,
             "sample_rate": self.training.sample_rate,
             "adjacency": self.adjacency,
-            "public": None if self.public is None else self.public.state_dict(),
-            "plan": self.plan.state_dict(),
+            "public": None if self.public is None else asdict(self.public),
+            "plan": asdict(self.plan),
             "other_mechanisms": [other.to_dict() for other in self.other_mechanisms],
-            "noise": self._noise_ends.for_weights(self._reader.most_weights).state_dict(),
+            "noise": asdict(self._noise_ends.for_weights(self._reader.most_weights)),
             "ledger": self.ledger.state_dict(),
             **self._progress.epochs.state_dict(self.ledger.steps),
             "warnings": list(self.warnings),
@@ -357,7 +354,7 @@ class Monitor:
         self._progress.merge_warnings(state["warnings"])
         for watcher, (_, saved) in zip(self.watchers, state["watchers"], strict=True):
             watcher.load_state_dict(saved)
-        before = Plan.from_state(state["plan"])
+        before = Plan(**state["plan"])
         if before != self.plan:
             self._progress.warn(
                 f"The checkpoint was planned to end after {before}, this training after "

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
-from dprime.monitor import checks, criteria
+from dprime.monitor import layers
 from dprime.monitor.contents import modules_of
 from dprime.monitor.fingerprints import Norm, norms_of
 from dprime.monitor.hooks import Hooks, let_hooks_run
@@ -66,7 +66,6 @@ class OptimizerProbe:
         self._hooks = Hooks()
 
     def watch(self) -> None:
-        """Put all hooks on."""
         training, optimizer, hooks = self.training, self.training.optimizer, self._hooks
         hooks.mark(optimizer, self._detach)
         hooks.mark(training.privacy_engine, self._detach)
@@ -88,9 +87,9 @@ class OptimizerProbe:
         self.reader.rows.watch(hooks)
         if self.reader.ghost is not None:
             self.reader.ghost.watch(hooks)
-        for loss in criteria.losses_of(training):
+        for loss in layers.losses_of(training):
             hooks.before_call(loss, self._judged, named=True)
-        for layer in checks.softmaxes(training):
+        for layer in layers.softmaxes(training):
             hooks.before_call(layer, self._normalised)
         training.sampling.watch(self._progress.between_loops)
         hooks.later(training.sampling.release)
@@ -100,12 +99,10 @@ class OptimizerProbe:
             _told(watcher, watcher.start, training)
 
     def release(self) -> None:
-        """Take all hooks off."""
         self._forget_applied()
         self._hooks.remove()
 
     def batch(self, records: Tensor, targets: Tensor) -> None:
-        """Hand a batch to the watchers."""
         for watcher in self.watchers:
             _told(watcher, watcher.batch, records, targets)
 
@@ -125,8 +122,8 @@ class OptimizerProbe:
         arranged = self.reader.contents.arranged
         if self._layers[0] != arranged:
             trained = set(map(id, self.training.in_groups()))
-            layers = modules_of(self.training.module)
-            kept = [a for a in layers if not trained.isdisjoint(map(id, a._parameters.values()))]
+            modules = modules_of(self.training.module)
+            kept = [a for a in modules if not trained.isdisjoint(map(id, a._parameters.values()))]
             self._layers = arranged, kept
         return self._layers[1]
 
@@ -248,7 +245,6 @@ class OptimizerProbe:
             self._around_step = None
 
     def _elsewhere(self) -> None:
-        """Something else than the step that was made is about to change the weights."""
         self._progress.trained_elsewhere(self.reader.outside())
 
     def _applied(self, *_: Any) -> None:
@@ -319,7 +315,6 @@ class OptimizerProbe:
         )
 
     def _stepped(self, optimizer: Optimizer) -> None:
-        """Tell the monitor that an optimizer has stepped."""
         if id(optimizer) in self._nested:
             self._nested.remove(id(optimizer))
             if not self._have_noise(self._shared(optimizer)):  # a closure computed others

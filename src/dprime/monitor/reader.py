@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from dprime.monitor import checks, criteria
-from dprime.monitor.contents import Change, Contents, modules_of
+from dprime.monitor import checks, layers
+from dprime.monitor.contents import Change, Contents
 from dprime.monitor.ghost import SUM_TOLERANCE, GhostClipping, Reach
 from dprime.monitor.ledger import Ledger, StepRecord
 from dprime.monitor.opacus_training import OpacusTraining, Settings, own_criterion, rounding_in
@@ -19,14 +19,7 @@ from dprime.monitor.problems import Problem
 from dprime.monitor.public import PublicConstants
 from dprime.monitor.repeats import Generators, Repeats, first_records, has_known_seed
 from dprime.monitor.rows import Rows
-from dprime.monitor.sampling import Pass
-
-DRAWN = {
-    "elsewhere": Problem.ELSEWHERE,
-    "more": Problem.MULTIPLIED,
-    "skipped": Problem.SKIPPED,
-}
-"""The reason for each oddity in the batches of a step."""
+from dprime.monitor.sampling import FEWER, Pass
 
 CHANGED: dict[Change, Problem] = {"weights": Problem.MOVED, "buffers": Problem.BUFFERS}
 """The reason for each change that no private step made."""
@@ -82,7 +75,6 @@ class StepReader:
         self._begin()
 
     def _begin(self) -> None:
-        """Forget the step before; nothing is known of the next one yet."""
         self._reach.clipped_to, self._reach.rounding = 0.0, 1.0
         self._noises: tuple[float, float] | None = None
         self._parts: list[int] = []
@@ -98,7 +90,6 @@ class StepReader:
             self._found.add(CHANGED[change])
 
     def called(self, inputs: Sequence[Any]) -> None:
-        """The model was called with records that may be trained on."""
         sampling = self.training.sampling
         for given in inputs:
             if getattr(given, "grad_fn", None) is not None:
@@ -117,12 +108,10 @@ class StepReader:
                 sampling.trained_on(int(records.shape[0]))
 
     def judged(self, loss: nn.Module, given: Sequence[Any]) -> None:
-        """A loss of PyTorch is about to be called with these."""
-        if problem := criteria.problem_of_call(loss, given):
+        if problem := layers.problem_of_call(loss, given):
             self._found.add(problem)
 
     def normalised(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
-        """A softmax is about to be called where the model may be trained."""
         if self.rows.normalises(layer, inputs):
             self._found.add(Problem.MIXED)
 
@@ -190,7 +179,6 @@ class StepReader:
             found.add(Problem.TOO_LONG)
 
     def noised(self) -> None:
-        """The noise is being added."""
         stated = self._compare_settings()[0]
         optimizer, found = self.training.optimizer, self._found
         generator, of_batches = optimizer.generator, self.training.sampling.generator
@@ -245,15 +233,14 @@ class StepReader:
     # The step
 
     def read(self) -> StepSeen:
-        """What was seen of the step that was just made."""
         training, sampling, found = self.training, self.training.sampling, self._found
         if sampling.kind == "unknown":
             batches, drawn = training.accumulated, ""
         else:
             waiting = sampling.waiting[0].records if sampling.waiting else 0
             batches, drawn = sampling.take(self._parts)
-            if drawn == "fewer" and not self.rows.left_out(self._parts[0], waiting):
-                drawn = "more"
+            if drawn == FEWER and not self.rows.left_out(self._parts[0], waiting):
+                drawn = Problem.MULTIPLIED
             rate = self._settings and self._settings[2][0]
             if sampling.used_rate not in (self._rate_before, rate):
                 found.add(Problem.RESET)
@@ -262,7 +249,7 @@ class StepReader:
         self._look_at_sampling(batches, drawn)
         self._look_at_training()
         problem = self._first_problem() if found else ""
-        if not problem and drawn == "fewer":
+        if not problem and drawn == FEWER:
             self._rests_on[checks.FEWER] = None
         self._look_at_passes(covered=not problem)
         step = self._step(
@@ -301,8 +288,8 @@ class StepReader:
     def _look_at_sampling(self, batches: int, drawn: str) -> None:
         """Find reasons in how the records of the step were drawn."""
         sampling, found = self.training.sampling, self._found
-        if drawn in DRAWN:
-            found.add(DRAWN[drawn])
+        if drawn and drawn != FEWER:
+            found.add(drawn)
         if self._repeats.step(self._parts):
             found.add(Problem.REPEATED)
         if sampling.kind == "unknown":
@@ -342,18 +329,16 @@ class StepReader:
         if self._public and self._public.misfit(training, self._steps):
             found.add(Problem.NOT_PUBLIC)
         if self.ghost is None:
-            if criteria.averages_unscaled(training):
+            if layers.averages_unscaled(training):
                 found.add(Problem.UNSCALED)
         else:
             if training.noise_hidden:
                 found.add(Problem.HIDDEN)
             if self.ghost.blind:
                 found.add(Problem.UNSEEN)
-        if self._partial and criteria.function_divides_by_weights(training):
+        if self._partial and layers.function_divides_by_weights(training):
             found.add(Problem.DIVIDED)
         if self._mixing[0] != self.contents.arranged:  # sought again after a change
-            layers = (layer for root in training.roots for layer in modules_of(root))
-            kept = [layer for layer in layers if checks.may_mix(layer, ghost=training.ghost)]
-            self._mixing = self.contents.arranged, kept
+            self._mixing = self.contents.arranged, layers.suspects(training)
         for layer in self._mixing[1]:
-            found.update(checks.reasons_in(layer, training))
+            found.update(layers.problems_of(layer, training))

@@ -178,7 +178,6 @@ class Generators:
         self._before: dict[int, None] = {}
 
     def again(self, generator: torch.Generator | None, device: torch.device) -> bool:
-        """Noise is about to be drawn: whether it will be that of a step before."""
         try:
             on_gpu = device.type == "cuda"
             default = torch.cuda.default_generators if on_gpu else [torch.default_generator]

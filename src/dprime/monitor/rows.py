@@ -63,11 +63,9 @@ class Rows:
             hooks.before_call(layer, self._packed)
 
     def begin(self) -> None:
-        """Begin another step."""
         self._calls, self._answered = [], []
 
     def called(self, records: Tensor | None) -> None:
-        """The model was called with these records."""
         shape = () if records is None else records.shape[self._batch_dim :]
         self._calls.append(shape[0] if shape else None)
         if self._compares and records is not None:
@@ -76,7 +74,6 @@ class Rows:
                 self._given = {}
 
     def answered(self, output: Any) -> None:
-        """The model gave this output for them."""
         one = isinstance(output, Tensor) and output.dim()
         self._answered.append(output.shape[0] if one else _length(output))
 

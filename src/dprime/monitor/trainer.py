@@ -71,14 +71,12 @@ class TrainerMonitor(TrainerCallback):
     def on_epoch_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Put what was spent until now into the log."""
         where = {"epoch": state.epoch, "step": state.global_step}
         state.log_history.append({**where, **self.monitor.numbers()})
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Save with the checkpoint."""
         number = _number(state)
         for folder in _folders(args, state):
             file = folder / STATE_FILE
