@@ -26,6 +26,24 @@ def watch_shuffled(made, **options):
         return watch(made, **options)
 
 
+def reason(monitor):
+    """Why nothing is certified; empty where something is."""
+    return getattr(monitor.ledger.mechanism(), "reason", "")
+
+
+def reasons(monitor):
+    """Those of all steps."""
+    return {step.problem for step, _ in monitor.ledger.entries} - {""}
+
+
+def refused(monitor, act, problem):
+    """That what is done now leaves no certificate, for this reason, with a warning."""
+    with pytest.warns(PrivacyWarning):
+        act()
+    assert reason(monitor) == problem
+    assert problem.warning in monitor.warnings
+
+
 def values(answers):
     return {answer.name: answer.value for answer in answers}
 
