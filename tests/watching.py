@@ -26,6 +26,13 @@ def watch_shuffled(made, **options):
         return watch(made, **options)
 
 
+def trained(made, passes=1, **options):
+    """A training and its monitor after some epochs."""
+    monitor = watch(made, **options)
+    made.train(passes)
+    return made, monitor
+
+
 def reason(monitor):
     """Why nothing is certified; empty where something is."""
     return getattr(monitor.ledger.mechanism(), "reason", "")

@@ -7,9 +7,7 @@ import opacus.optimizers.optimizer as opacus_optimizer
 import pytest
 import torch
 from opacus.optimizers import DPOptimizer
-from torch import nn
 
-from dprime.monitor import Monitor
 from dprime.monitor.problems import Problem
 from watching import ADAPTIVE, refused, watch, watch_shuffled
 
@@ -66,28 +64,6 @@ def test_an_optimizer_that_sees_other_gradients(private):
     refused(watch(made), steps(made), Problem.REPLACED)
 
 
-def test_the_plain_model_and_a_part_of_it_are_refused(private):
-    made = private()
-    inner = made.model._module
-    for other in (inner, inner[0]):
-        named = made.named() | {"model": other}
-        with pytest.raises(ValueError, match="give what make_private returned"):
-            Monitor(made.engine, **named, show=None)
-
-
-def test_complex_weights_are_refused(private):
-    class Turned(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.weight = nn.Parameter(torch.ones(2, 3, dtype=torch.complex64))
-
-        def forward(self, x):
-            return (x[:, :3] @ self.weight.T).abs()
-
-    with pytest.raises(ValueError, match=r"weights must be real numbers, .*view_as_real"):
-        watch(private("functorch", net=Turned()))
-
-
 def test_weights_that_are_trained_later_get_noise_with_an_end_too(private):
     made = private()
     late = list(made.model._module[0].parameters())
@@ -126,8 +102,7 @@ def noise_of(made, before, count=4):
 
 @pytest.mark.parametrize("mode", ["hooks", "functorch", "ew"])
 def test_a_generator_that_is_seeded_in_every_step(private, mode):
-    made = private(mode)
-    monitor = watch(made)
+    monitor = watch(made := private(mode))
     made.loader = list(made.loader)  # whose draws take no random numbers of the noise
     act, noise = noise_of(made, lambda: torch.manual_seed(7))
     refused(monitor, act, Problem.SAME_NOISE)
@@ -141,8 +116,7 @@ def test_a_generator_of_its_own_that_is_set_back(private):
 
 
 def test_seeding_before_the_training_is_no_repetition(private):
-    made = private()
-    monitor = watch(made)
+    monitor = watch(made := private())
     act, noise = noise_of(made, lambda: None)
     act()
     assert float((noise[1] - noise[0]).norm()) > float(noise[0].norm())

@@ -6,12 +6,11 @@ import numpy as np
 import torch
 
 from dprime.monitor.checkpoint import restore, whole_state
-from watching import RATE, watch
+from watching import RATE, trained, watch
 
 
 def test_both_go_on(private):
-    made = private()
-    monitor = watch(made)
+    monitor = watch(made := private())
     made.optimizer.noise_multiplier = np.float64(1.0)  # which no safe loading reads
     made.train()
     file = io.BytesIO()
@@ -28,8 +27,6 @@ def test_both_go_on(private):
 
 
 def test_a_state_without_the_accountant_leaves_it(private):
-    made = private()
-    monitor = watch(made)
-    made.train()
+    made, monitor = trained(private())
     restore(monitor, monitor.state_dict())
     assert made.engine.accountant.history == [(1.0, RATE, 6)]

@@ -16,15 +16,13 @@ from dprime.mechanisms import Gaussian
 from dprime.monitor import Monitor, PrivacyWarning, Watcher
 from dprime.monitor.ledger import StepRecord
 from dprime.text import round_up
-from watching import ASK, MODES, RATE, certified, values, watch, watch_shuffled
+from watching import ASK, MODES, RATE, certified, trained, values, watch, watch_shuffled
 
 
 class TestTruth:
     @pytest.mark.parametrize("mode", MODES)
     def test_the_numbers_are_those_of_the_core(self, private, mode):
-        made = private(mode)
-        monitor = watch(made)
-        made.train(2)
+        made, monitor = trained(private(mode), passes=2)
         assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12)
         assert monitor.ledger.mechanism() == from_opacus(
             made.engine.accountant.history, public_constants=True
@@ -63,8 +61,7 @@ class TestTruth:
 
     @pytest.mark.parametrize("mode", ["hooks", "ghost"])
     def test_a_batch_in_parts_is_one_step(self, private, mode):
-        made = private(mode)
-        monitor = watch(made)
+        monitor = watch(made := private(mode))
         with BatchMemoryManager(
             data_loader=made.loader, max_physical_batch_size=3, optimizer=made.optimizer
         ) as parts:
@@ -73,8 +70,7 @@ class TestTruth:
         assert monitor.warnings == []
 
     def test_empty_batches_are_steps_too(self, private):
-        made = private(loader=private.loader(batch_size=1))
-        monitor = watch(made)
+        monitor = watch(made := private(loader=private.loader(batch_size=1)))
         sizes = []
         for records, labels in made.loader:
             sizes.append(len(records))
@@ -93,18 +89,14 @@ class TestTruth:
         assert torch.equal(*weights)
 
     def test_what_else_was_read_from_the_data_is_composed(self, private):
-        made = private()
-        monitor = watch(made, other_mechanisms=[Gaussian(20.0)])
-        made.train()
+        _, monitor = trained(private(), other_mechanisms=[Gaussian(20.0)])
         assert monitor.ledger.mechanism(Gaussian(20.0)) == Composition(
             Gaussian(20.0), DPSGD(1.0, RATE, 6)
         )
 
     def test_the_norm_that_records_are_clipped_to_counts(self, private):
         """In ghost mode a schedule changes the noise, but not the clipping."""
-        made = private("ghost")
-        monitor = watch(made, epochs=3)
-        made.train()
+        made, monitor = trained(private("ghost"), epochs=3)
         ExponentialGradClip(made.optimizer, gamma=0.5).step()
         with pytest.warns(PrivacyWarning, match="clipping norm was changed"):
             made.train()
@@ -114,9 +106,7 @@ class TestTruth:
         assert len(monitor.warnings) == 1  # the accountant has what the optimizer said
 
     def test_a_changed_clipping_norm_costs_nothing_where_it_clips_too(self, private):
-        made = private()
-        monitor = watch(made)
-        made.train()
+        made, monitor = trained(private())
         made.optimizer.max_grad_norm = 0.5
         with pytest.warns(PrivacyWarning, match="fixed without looking at the data"):
             monitor.accept_changes()
@@ -124,8 +114,7 @@ class TestTruth:
         assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12)
 
     def test_a_norm_changed_between_the_parts_of_a_batch_counts(self, private):
-        made = private(noise=2.0)
-        monitor = watch(made)
+        monitor = watch(made := private(noise=2.0))
         records, labels = next(iter(made.loader))
         half = len(records) // 2
         made.optimizer.signal_skip_step(do_skip=True)
@@ -147,8 +136,7 @@ class TestTruth:
 
 class TestShown:
     def test_the_forecast_is_the_core_at_the_planned_end(self, private):
-        made = private(noise=2.0)
-        monitor = watch(made, epochs=5)
+        monitor = watch(made := private(noise=2.0), epochs=5)
         before = values(monitor.forecast())
         assert before["advantage"] == certified(DPSGD(2.0, RATE, 30)).curve().advantage()
         assert values(monitor.risk())["advantage"] == 0.0
@@ -173,8 +161,7 @@ class TestShown:
         assert monitor.curve().advantage() == 1.0
 
     def test_the_forecast_of_passes_that_are_left_is_what_comes(self, private):
-        made = private(poisson_sampling=False)
-        monitor = watch_shuffled(made, epochs=3)
+        monitor = watch_shuffled(made := private(poisson_sampling=False), epochs=3)
         forecasts = []
         for _ in range(6):
             for number, (records, labels) in enumerate(made.loader):
@@ -187,9 +174,7 @@ class TestShown:
         assert forecasts[0] == pytest.approx(expected)
 
     def test_past_the_planned_end(self, private):
-        made = private()
-        monitor = watch(made, steps=6)
-        made.train()
+        made, monitor = trained(private(), steps=6)
         assert monitor.warnings == []
         with pytest.warns(PrivacyWarning, match="past its planned end"):
             made.train()
@@ -226,9 +211,7 @@ class TestShown:
         assert capsys.readouterr() == ("", "")
 
     def test_the_history_is_the_metric_at_each_epoch(self, private):
-        made = private()
-        monitor = watch(made, metric="epsilon")
-        made.train(3)
+        _, monitor = trained(private(), passes=3, metric="epsilon")
         expected = [
             certified(DPSGD(1.0, RATE, steps)).curve().epsilon(1e-3) for steps in (6, 12, 18)
         ]
@@ -242,9 +225,7 @@ class TestShown:
             def report(self):
                 return "The finder found 3.\n"
 
-        made = private()
-        monitor = watch(made, epochs=2, watchers=[Finder()])
-        made.train()
+        _, monitor = trained(private(), epochs=2, watchers=[Finder()])
         text = monitor.report()
         assert text.startswith("Privacy of this training (epoch 1 of 2, step 6 of 12)\nDP-SGD, ")
         assert text.endswith("\n\nThe finder found 3.")
@@ -261,9 +242,7 @@ class TestShown:
             def report(self):
                 raise RuntimeError("looked at")
 
-        made = private()
-        monitor = watch(made, epochs=2, watchers=[Once()])
-        made.train()
+        made, monitor = trained(private(), epochs=2, watchers=[Once()])
         made.engine.accountant.history.clear()  # a comparison with it would warn
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -365,8 +344,7 @@ class TestWatchers:
             def before_noise(self, training):
                 raise RuntimeError("broken")
 
-        made = private()
-        monitor = watch(made, watchers=[Bad()])
+        monitor = watch(made := private(), watchers=[Bad()])
         before = [p.clone() for p in made.model.parameters()]
         with pytest.raises(RuntimeError, match="broken") as caught:
             made.train()

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dprime import DPSGD, Composition
 from dprime.monitor import EmptyBatches, Ledger, Monitor, PrivacyWarning, checks
-from watching import RATE, watch, watch_shuffled
+from watching import RATE, trained, watch, watch_shuffled
 
 TOKENS, FEATURES, RECORDS = 6, 4, 40
 
@@ -244,17 +244,14 @@ def test_random_networks_are_certified(seed):
     {"num_workers": 2}, {"num_workers": 1, "persistent_workers": True},
 ], ids=["workers", "persistent"])  # fmt: skip
 def test_worker_processes(private, options):
-    made = private(loader=private.loader(**options))
-    monitor = watch(made)
-    made.train(2)
+    _, monitor = trained(private(loader=private.loader(**options)), passes=2)
     assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12)
     assert monitor.warnings == []
 
 
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])
 def test_looking_at_the_training_data_between_steps(private, mode):
-    made = private(mode, loader=private.many(num_workers=1))
-    monitor = watch(made)
+    monitor = watch(made := private(mode, loader=private.many(num_workers=1)))
     for number, (records, labels) in enumerate(made.loader):
         made.step(records, labels)
         if number % 5 == 0:
@@ -268,8 +265,7 @@ def test_looking_at_the_training_data_between_steps(private, mode):
 
 
 def test_empty_batches_that_are_passed_over(private):
-    made = private(loader=private.loader(batch_size=1))
-    monitor = watch(made)
+    monitor = watch(made := private(loader=private.loader(batch_size=1)))
 
     def train():
         for records, labels in made.loader:
@@ -310,17 +306,13 @@ def test_batches_in_the_same_order_in_each_pass(private):
 
 
 def test_the_whole_data_set_in_each_step(private):
-    made = private(loader=private.loader(batch_size=60))
-    monitor = watch(made)
-    made.train(3)
+    _, monitor = trained(private(loader=private.loader(batch_size=60)), passes=3)
     assert monitor.ledger.mechanism() == DPSGD(1.0, 1.0, 3)
 
 
 def test_records_that_are_all_alike(private):
     data = TensorDataset(torch.ones(400, 4), torch.zeros(400, dtype=torch.long))
-    made = private(loader=DataLoader(data, batch_size=32))
-    monitor = watch(made)
-    made.train(3)
+    _, monitor = trained(private(loader=DataLoader(data, batch_size=32)), passes=3)
     assert monitor.warnings == []
 
 

@@ -15,7 +15,17 @@ from dprime.monitor import PrivacyWarning
 from dprime.monitor.ledger import Accumulated, NoGuarantee
 from dprime.monitor.problems import Problem
 from private_training import Maker, Private
-from watching import ADAPTIVE, RATE, certified, reason, refused, values, watch, watch_shuffled
+from watching import (
+    ADAPTIVE,
+    RATE,
+    certified,
+    reason,
+    refused,
+    trained,
+    values,
+    watch,
+    watch_shuffled,
+)
 
 since_1_6 = pytest.mark.skipif(opacus.__version__ < "1.6", reason="is so since Opacus 1.6")
 
@@ -24,8 +34,7 @@ class TestNotPoisson:
     @pytest.mark.parametrize("left", [False, True])
     def test_a_pass_is_one_step_of_the_gaussian(self, private, left):
         """Also one that is left early."""
-        made = private(poisson_sampling=False)
-        monitor = watch_shuffled(made)
+        monitor = watch_shuffled(made := private(poisson_sampling=False))
         for _ in range(2):
             made.step(*next(iter(made.loader))) if left else made.train()
         assert monitor.adjacency == "replace"
@@ -36,16 +45,14 @@ class TestNotPoisson:
             assert values(monitor.risk())["epsilon"] > made.engine.get_epsilon(1e-3)
 
     def test_batches_that_are_added_up(self, private):
-        made = private(poisson_sampling=False)
-        monitor = watch_shuffled(made)
+        monitor = watch_shuffled(made := private(poisson_sampling=False))
         added_up(made, 2)
         assert monitor.ledger.mechanism() == DPSGD(1.0, 2 * RATE, 3, sampling="shuffle")
         assert monitor.epochs == 1
         assert monitor.warnings[1:] == []
 
     def test_two_loops_at_once_are_not_covered(self, private):
-        made = private(poisson_sampling=False)
-        monitor = watch_shuffled(made)
+        monitor = watch_shuffled(made := private(poisson_sampling=False))
         made.step(*next(iter(made.loader)))
         for batch in made.loader:
             _ = list(made.loader)  # looking at all records between two steps is no loop of steps
@@ -69,8 +76,7 @@ class TestNotPoisson:
 
     @since_1_6
     def test_adaptive_clipping_is_accounted_by_its_noise(self, private):
-        made = private(**ADAPTIVE, poisson_sampling=False)
-        monitor = watch_shuffled(made)
+        monitor = watch_shuffled(made := private(**ADAPTIVE, poisson_sampling=False))
         norms = []
         for records, labels in made.loader:
             made.step(records, labels)
@@ -108,8 +114,7 @@ class TestPoissonAddedUp:
 
 class TestMistakes:
     def test_no_noise(self, private):
-        made = private(noise=0.0)
-        monitor = watch(made)
+        monitor = watch(made := private(noise=0.0))
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always", PrivacyWarning)
             made.train(2)
@@ -132,9 +137,7 @@ class TestMistakes:
         refused(watch(made), made.train, Problem.REPLACED)
 
     def test_a_rate_that_changes_is_read_again(self, private):
-        made = private()
-        monitor = watch(made)
-        made.train()
+        made, monitor = trained(private())
         made.loader.batch_sampler.sample_rate = 0.5
         with pytest.warns(PrivacyWarning, match="changed by hand and accepted"):
             monitor.accept_changes()
@@ -175,9 +178,7 @@ class TestMistakes:
         assert len(monitor.warnings) == 2
 
     def test_the_optimizer_under_the_private_one_steps_by_itself(self, private):
-        made = private()
-        monitor = watch(made)
-        made.train()
+        made, monitor = trained(private())
         records, labels = next(iter(made.loader))
         made.optimizer.zero_grad()
         made.criterion(made.model(records), labels).backward()
@@ -188,8 +189,7 @@ class TestMistakes:
     def test_layers_that_thaw_and_are_trained_elsewhere(self, private):
         net = private.network()
         net[0].requires_grad_(False)
-        made = private(net=net, trained=lambda net: net[2].parameters())
-        monitor = watch(made)
+        monitor = watch(made := private(net=net, trained=lambda net: net[2].parameters()))
         with torch.no_grad():
             net[0].weight.add_(0.1)  # new weights while they are frozen, as from a checkpoint
         made.train()
@@ -350,8 +350,7 @@ class TestWhichBatches:
         assert monitor.ledger.mechanism() == expected
 
     def test_backward_of_ghost_mode_forgets_the_batch_before(self, private):
-        made = private("ghost")
-        monitor = watch(made)
+        monitor = watch(made := private("ghost"))
         batches = iter(made.loader)
         for _ in range(3):
             records, labels = next(batches)
@@ -365,8 +364,7 @@ class TestWhichBatches:
 
     @pytest.mark.parametrize("workers", [0, 2])
     def test_two_steps_on_a_batch_where_others_are_at_hand(self, private, workers):
-        made = private(loader=private.many(num_workers=workers))
-        monitor = watch(made)
+        monitor = watch(made := private(loader=private.many(num_workers=workers)))
         if not workers:
             made.model.eval()
             for records, _ in made.loader:
@@ -379,8 +377,7 @@ class TestWhichBatches:
         del batches
 
     def test_a_list_of_batches_is_good_for_one_epoch(self, private):
-        made = private(loader=private.many())
-        monitor = watch(made)
+        monitor = watch(made := private(loader=private.many()))
         batches = list(made.loader)
         made.train(loader=batches)
         assert monitor.ledger.mechanism() == DPSGD(1.0, made.loader.sample_rate, len(made.loader))
@@ -391,8 +388,7 @@ class TestWhichBatches:
         def sound(items):
             return default_collate([item for item in items if item[0][0] > -1.0] or items[:1])
 
-        made = private(loader=private.loader(collate_fn=sound))
-        monitor = watch(made)
+        monitor = watch(made := private(loader=private.loader(collate_fn=sound)))
         with pytest.warns(PrivacyWarning, match="fewer records than the data loader drew"):
             made.train(3)
         assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 18)

@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
 from dprime import DPSGD
 from dprime.monitor import PrivacyWarning, checks
 from dprime.monitor.problems import Problem
-from watching import RATE, reason, refused, watch, watch_shuffled
+from watching import RATE, reason, refused, trained, watch, watch_shuffled
 
 
 def has_large(records):
@@ -50,8 +50,7 @@ class TestChosenPasses:
         refused(monitor, train, Problem.SKIPPED)
 
     def test_batches_that_are_chosen_by_their_loss(self, private):
-        made = private()
-        monitor = watch(made)
+        monitor = watch(made := private())
 
         def chosen():
             while True:
@@ -64,8 +63,7 @@ class TestChosenPasses:
         warned(monitor, lambda: made.train(loader=batches), checks.CHOSEN)
 
     def test_whole_passes_that_are_drawn_until_one_is_liked(self, private):
-        made = private()
-        monitor = watch(made)
+        monitor = watch(made := private())
 
         def chosen():
             while True:
@@ -77,15 +75,13 @@ class TestChosenPasses:
         warned(monitor, lambda: made.train(loader=batches), checks.CHOSEN)
 
     def test_one_pass_that_is_drawn_until_it_is_liked(self, private):
-        made = private()
-        monitor = watch(made)
+        monitor = watch(made := private())
         _ = list(made.loader), list(made.loader)
         warned(monitor, made.train, checks.CHOSEN)
 
     @pytest.mark.parametrize("way", ["each", "looks", "evaluates", "left", "prefetches"])
     def test_what_is_no_choice_stays_certified(self, private, way):
-        made = private()
-        monitor = watch(made)
+        monitor = watch(made := private())
         _ = list(made.loader)  # say for their mean
         next(iter(made.loader)), next(iter(made.loader))
         for number in range(6):
@@ -152,8 +148,7 @@ class TestRecordsThatAreLeftOut:
 
 class TestOrder:
     def test_shuffled_batches_that_are_sorted(self, private):
-        made = private(poisson_sampling=False)
-        monitor = watch_shuffled(made)
+        monitor = watch_shuffled(made := private(poisson_sampling=False))
         batches = sorted(made.loader, key=lambda batch: float(batch[0].sum()))
         warned(monitor, lambda: made.train(loader=batches), checks.ORDERED)
 
@@ -175,9 +170,7 @@ class TestOrder:
 class TestDrawnFrom:
     @pytest.mark.parametrize("within", [False, True])
     def test_the_number_of_records_of_a_poisson_sampler(self, private, within):
-        made = private()
-        monitor = watch(made)
-        made.train()
+        made, monitor = trained(private())
         loop = iter(made.loader)
         if within:
             made.step(*next(loop))
@@ -194,8 +187,7 @@ class TestDrawnFrom:
 
 
 def test_batches_of_the_same_size_stand_in_for_those_that_were_drawn(private):
-    made = private(loader=private.loader(batch_size=30))
-    monitor = watch(made)
+    monitor = watch(made := private(loader=private.loader(batch_size=30)))
     made.train(32)  # from here on not all batches are looked at
     kept = {}
 
@@ -225,9 +217,7 @@ class TestSeveralCalls:
 
     @pytest.mark.parametrize("epochs", [0, 14])
     def test_records_of_the_batch_before(self, private, epochs):
-        made = private()
-        monitor = watch(made)
-        made.train(epochs)
+        made, monitor = trained(private(), passes=epochs)
 
         def other(records, before, _):
             enough = before is not None and len(before) >= len(records) > 0
@@ -244,7 +234,6 @@ class TestSeveralCalls:
     ], ids=["twice", "views", "random", "fixed", "few kinds", "pairs"])  # fmt: skip
     @pytest.mark.parametrize("batch", [10, 60])
     def test_records_of_the_batch_itself_or_none(self, private, other, batch):
-        made = private(loader=private.loader(batch_size=batch))
-        monitor = watch(made)
+        monitor = watch(made := private(loader=private.loader(batch_size=batch)))
         self.train(made, other)
         assert (reason(monitor), monitor.warnings) == ("", [])

@@ -8,7 +8,7 @@ import torch
 
 from dprime.mechanisms import Gaussian
 from dprime.monitor import PrivacyWarning, Watcher
-from watching import certified, watch, watch_shuffled
+from watching import certified, trained, watch, watch_shuffled
 
 
 class Counter(Watcher):
@@ -91,8 +91,7 @@ def test_a_checkpoint_of_another_training_is_refused(private, change, sentence):
 
 
 def test_a_state_of_something_else_is_refused(private):
-    made = private()
-    monitor = watch(made)
+    monitor = watch(made := private())
     for other in ({}, made.engine.accountant.state_dict()):
         with pytest.raises(ValueError, match="state must be a monitor's, but it is another"):
             monitor.load_state_dict(other)
@@ -113,9 +112,7 @@ def test_other_mechanisms_are_saved_and_must_be_there_again(private):
 
 
 def test_going_back_is_named(private):
-    made = private()
-    monitor = watch(made)
-    made.train()
+    made, monitor = trained(private())
     state, recorded = monitor.state_dict(), list(made.engine.accountant.history)
     monitor.load_state_dict(state)  # nothing was spent since
     made.train()
