@@ -59,7 +59,7 @@ class Epochs:
 
     def step(self, step_of: Pass | None, batches: int) -> bool:
         """Count a step of a pass; True where an epoch is over with it."""
-        if step_of is None or step_of.taken > step_of.drawn or step_of.single:
+        if step_of is None or step_of.taken > step_of.drawn or (step_of.left and step_of.single):
             self._unseen += batches
             return self._full()
         if step_of is self._closed:  # its last batches came later than it seemed

@@ -86,7 +86,8 @@ def norms_of(tensors: Sequence[Tensor]) -> list[Norm]:
     for tensor in tensors:
         plain = tensor if tensor.dtype in PLAIN else _real(tensor)
         try:
-            values = plain.detach().numpy().ravel("K")
+            plain = plain.detach() if plain.requires_grad else plain
+            values = plain.numpy().ravel("K")
         except (RuntimeError, TypeError):  # of a class of its own, such as a part of a whole
             return _norms_on_device(tensors)
         norms.append(math.sqrt(values.dot(values)))

@@ -162,7 +162,7 @@ class GhostClipping:
     Attributes:
         weights: that have gradients.
         adding: whether a watcher adds to the sum, with backward calls of its own.
-        blind: whether autograd did not give the gradient of a weight that has a norm.
+        one_record: looks at single records.
 
     """
 
@@ -174,7 +174,7 @@ class GhostClipping:
         self._model: Any = training.model
         self.weights: Sequence[nn.Parameter] = training.parameters()
         self.adding = False
-        self._one_record = OneRecord(self._model)
+        self.one_record = OneRecord(self._model)
         methods = (getattr(self._model, n, None) for n in ("get_clipping_coef", "get_norm_sample"))
         self._own = all(map(is_opacus_own, methods))
         self._norm_sample = getattr(type(self._model), "get_norm_sample", None)
@@ -182,10 +182,6 @@ class GhostClipping:
         self._losses: Tensor | None = None
         self._projection = SumProjection()
         self._forget()
-
-    @property
-    def blind(self) -> bool:
-        return self._one_record.blind
 
     def watch(self, hooks: Hooks) -> None:
         """`backward` asks the model for factors, and gives the model its hooks back after."""
@@ -209,15 +205,18 @@ class GhostClipping:
         """The factors that clip some records are asked for."""
         factors, found, weights = own(), self._found, self._model.trainable_parameters
         losses, self._losses = self._losses, None
-        self._parts.append(len(factors))
+        self._parts.append(factors.shape[0])
         kinds, norms, pending = set(), [], False
         for p in weights:
             values = p.__dict__
             norm = values.get("_norm_sample")
             norms.append(norm)
-            kinds.add(p.dtype)
-            if isinstance(norm, Tensor):
+            if p.dtype is not torch.float32:
+                kinds.add(p.dtype)
+            if norm is not None and norm.dtype is not torch.float32:
                 kinds.add(norm.dtype)
+            if isinstance(held := values.get("grad_sample"), Tensor):
+                kinds.add(held.dtype)
             pending = pending or bool(values.get("_forward_counter"))
             if p._post_accumulate_grad_hooks:
                 found.add(Problem.CHANGED)
@@ -233,7 +232,7 @@ class GhostClipping:
         if losses is not None:
             if losses.shape != factors.shape and max(losses.numel(), len(factors)) > 1:
                 found.add(Problem.LOSSES)
-            if self._one_record.exceeds(losses, factors, self._training.parameters):
+            if self.one_record.exceeds(losses, factors, self._training.parameters):
                 found.add(Problem.TOO_LONG)
         return factors
 
@@ -273,7 +272,7 @@ class GhostClipping:
             written = self._versions != [*map(WRITTEN, now)]
             if not written and self._lengths:
                 written = differ(self._lengths, norms_of(now))
-            if written or self._projection.kept:
+            if written or self._projection.copies is not None:
                 same = self._projection.fits(now, written=written)
         if not same:
             self._found.add(Problem.CHANGED)

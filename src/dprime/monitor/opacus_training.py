@@ -366,11 +366,12 @@ class OpacusTraining:
 def rounding_in(kinds: frozenset[torch.dtype]) -> float:
     """The factor by which a clipped norm can exceed C in the coarsest of some precisions.
 
-    They are those of the weights, or of each record's gradients or norms where autocast gives them
-    fewer digits. Opacus computes norms, factors and products in them: five roundings for each
-    record, of half an ε of the precision. bfloat16 reached 1.010 C; 1 + 4 ε is 1.031.
+    It is 1 for float32 and finer ones. They are those of the weights, or of each record's gradients
+    or norms where autocast gives them fewer digits. Opacus computes norms, factors and products in
+    them: five roundings for each record, of half an ε of the precision. bfloat16 reached 1.010 C;
+    1 + 4 ε is 1.031.
     """
-    coarsest = max(torch.finfo(kind).eps for kind in kinds)
+    coarsest = max((torch.finfo(kind).eps for kind in kinds), default=0.0)
     return 1.0 if coarsest <= FINE else 1.0 + 4.0 * coarsest
 
 

@@ -28,29 +28,26 @@ class SumProjection:
 
     Attributes:
         used: whether copies are still needed.
+        copies: of the gradients as `backward` left them.
 
     """
 
     def __init__(self) -> None:
-        self._copies: list[Tensor] | None = None
+        self.copies: list[Tensor] | None = None
         self.used = True
         self._found: tuple[Callable[..., float | None], float] | None = None
         self._largest = {_ball: 0.0, _box: 0.0}
 
     def keep(self, gradients: Sequence[Tensor]) -> None:
         """The gradients as `backward` left them."""
-        self._copies = [each.detach().clone() for each in gradients] if self.used else None
-
-    @property
-    def kept(self) -> bool:
-        return self._copies is not None
+        self.copies = [each.detach().clone() for each in gradients] if self.used else None
 
     def fits(self, gradients: Sequence[Tensor], *, written: bool) -> bool:
         """Whether all that was done to them is the projection of the steps before.
 
         Where there are copies these tell, since a write through `.data` is not counted.
         """
-        before, self._copies = self._copies, None
+        before, self.copies = self.copies, None
         if before is None:
             return not written
         if all(map(torch.equal, before, gradients)):

@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from dprime.monitor import checks, layers
@@ -138,10 +139,12 @@ class StepReader:
         """The rows of every weight's gradients are clipped; those of the first are the records."""
         kinds, rows = set(), []
         for p in self.training.parameters():
-            kinds.add(p.dtype)
+            if p.dtype is not torch.float32:
+                kinds.add(p.dtype)
             held = getattr(p, "grad_sample", None)
             if isinstance(held, Tensor):
-                kinds.add(held.dtype)
+                if held.dtype is not torch.float32:
+                    kinds.add(held.dtype)
                 rows.append([held.shape[0]])
             else:
                 parts = held or [None]
@@ -334,7 +337,7 @@ class StepReader:
         else:
             if training.noise_hidden:
                 found.add(Problem.HIDDEN)
-            if self.ghost.blind:
+            if self.ghost.one_record.blind:
                 found.add(Problem.UNSEEN)
         if self._partial and layers.function_divides_by_weights(training):
             found.add(Problem.DIVIDED)

@@ -41,7 +41,7 @@ class Rows:
         self._found = found
         self._batch_dim = 0 if getattr(training.model, "batch_first", True) else 1
         self._training = training
-        self._of_weight: dict[nn.Parameter, int] = {}
+        self._of_weight: dict[int, int] = {}
         shuffled = training.sampling.kind == "shuffle"
         sampler = getattr(training.data_loader, "sampler", None)
         self._compares = shuffled and not isinstance(sampler, SequentialSampler)
@@ -95,8 +95,8 @@ class Rows:
                 continue
             trained, values = True, p.__dict__
             if values.get("_forward_counter", 0) > 0:
-                uneven = uneven or self._of_weight.get(p, rows) != rows
-            self._of_weight[p] = rows
+                uneven = uneven or self._of_weight.get(id(p), rows) != rows
+            self._of_weight[id(p)] = rows
         if not trained:
             return
         earlier = layer.__dict__.get("activations")

@@ -183,7 +183,8 @@ class Sampling:
 
     def over(self, one: Pass) -> bool:
         """Whether no more steps are to come of a pass."""
-        return one.left or ((not self.waiting or one.taken >= one.drawn) and one.complete)
+        complete = one.ended or one.drawn >= one.length
+        return one.left or (complete and (not self.waiting or one.taken >= one.drawn))
 
     def take(self, parts: Sequence[int]) -> tuple[int, str]:
         """The number of batches that a step of these parts is made of, and what is odd about it.
