@@ -70,11 +70,29 @@ class Training:
         self.backward(x, y)
         self.optimizer.step()
 
-    def train(self, epochs=1):
+    def train(self, epochs=1, between=None, after=None):
+        """Epochs of steps, with something done before and after each step of the optimizer."""
         for _ in range(epochs):
             for x, y in self.loader:
-                self.step(x, y)
+                if between is None:
+                    self.step(x, y)
+                else:
+                    self.backward(x, y)
+                    between(x, y)
+                    self.optimizer.step()
+                if after is not None:
+                    after(x, y)
         return self
+
+    def next_step(self):
+        self.step(*next(iter(self.loader)))
+        return self
+
+    def change(self, write):
+        """Write to every weight by hand."""
+        with torch.no_grad():
+            for p in self.net.parameters():
+                write(p)
 
     def clipped_sum(self, x, y):
         """Of one batch, as the optimizer has it before the noise."""

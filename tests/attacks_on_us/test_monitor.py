@@ -44,10 +44,7 @@ def test_plain_training_is_certified(mode):
 
 
 def test_warnings_are_sentences():
-    """Each has its cause, and what to do, after a colon."""
-    for sentence in (problem.warning for problem in Problem):
-        assert ":" in sentence
-        assert sentence.endswith(".")
+    assert all(problem.warning.endswith(".") for problem in Problem)
 
 
 def steep():
@@ -141,17 +138,14 @@ class TestGhost:
         training.net.on = False
         assert certified(training.train())
         training.net.on = True
-        training.step(*next(iter(training.loader)))
-        assert not_covered(training, Problem.TOO_LONG)
+        assert not_covered(training.next_step(), Problem.TOO_LONG)
 
     def test_a_penalty_in_the_loss(self):
         class Penalised(Training):
             def loss(self, x, y):
                 return super().loss(x, y) + 10.0 * sum((p**2).sum() for p in self.net.parameters())
 
-        training = Penalised(mode="ghost")
-        training.step(*next(iter(training.loader)))
-        assert not_covered(training, Problem.TOO_LONG)
+        assert not_covered(Penalised(mode="ghost").next_step(), Problem.TOO_LONG)
 
     def test_a_loss_that_mixes_records(self):
         assert not_covered(Training(mode="ghost", criterion=Mixing()).train(), Problem.TOO_LONG)
@@ -187,8 +181,7 @@ class TestOtherWeights:
         training = made(attach=True).train()
         assert certified(training)
         training.net[0].requires_grad_(True)
-        training.step(*next(iter(training.loader)))
-        training.net[0].requires_grad_(False)
+        training.next_step().net[0].requires_grad_(False)
         assert not_covered(training.train(), Problem.LATER)
 
     def test_weights_that_join_the_optimizer_later(self):
@@ -282,49 +275,39 @@ class TestOtherChanges:
     def test_weights_that_are_moved_while_gradients_are_computed(self):
         """Sharpness-aware minimisation with raw gradients, which takes its shift back."""
         training = Training().train()
-        x, y = next(iter(training.loader))
-        with torch.no_grad():
-            for p in training.net.parameters():
-                p.add_(0.1)
-        training.backward(x, y)
-        with torch.no_grad():
-            for p in training.net.parameters():
-                p.sub_(0.1)
+        training.change(lambda p: p.add_(0.1))
+        training.backward(*next(iter(training.loader)))
+        training.change(lambda p: p.sub_(0.1))
         training.optimizer.step()
         assert not_covered(training, Problem.MOVED)
 
     def test_a_second_pass_at_weights_that_a_raw_gradient_moved(self):
         training = Training().train()
-        for x, y in training.loader:
+
+        def move(x, y):
+            before = copy.deepcopy(training.net.state_dict())
+            training.change(lambda p: p.data.add_(3.0 * p.grad / p.grad.norm()))
             training.backward(x, y)
-            before = [p.detach().clone() for p in training.net.parameters()]
-            for p in training.net.parameters():
-                p.data.add_(3.0 * p.grad / p.grad.norm())
-            training.backward(x, y)
-            for p, value in zip(training.net.parameters(), before, strict=True):
-                p.data.copy_(value)
-            training.optimizer.step()
-        assert not_covered(training, Problem.MOVED)
+            training.net.load_state_dict(before)
+
+        assert not_covered(training.train(between=move), Problem.MOVED)
 
     def test_weights_that_are_put_back_are_as_before(self):
         """An evaluation with averaged weights between two steps."""
         training = Training().train()
         own = copy.deepcopy(training.net.state_dict())
-        with torch.no_grad():
-            for p in training.net.parameters():
-                p.mul_(0.9)
+        training.change(lambda p: p.mul_(0.9))
         training.net.load_state_dict(own)
         assert certified(training.train(), warnings=[])
 
     def test_changes_that_follow_a_public_rule_can_be_accepted(self):
         training = Training()
-        for x, y in training.loader:
-            training.step(x, y)
-            with torch.no_grad():
-                for p in training.net.parameters():
-                    p.clamp_(-0.2, 0.2)
+
+        def clamp(*_):
+            training.change(lambda p: p.clamp_(-0.2, 0.2))
             training.monitor.accept_changes()
-        assert certified(training)
+
+        assert certified(training.train(after=clamp))
         assert [w for w in training.monitor.warnings if "accepted" in w]
 
     def test_writes_to_trained_weights_are_found_beside_many_frozen_values(self):
@@ -332,15 +315,14 @@ class TestOtherChanges:
             nn.Linear(FEATURES, 1100), nn.Linear(1100, 1000), nn.Linear(1000, CLASSES)
         ).requires_grad_(False)
         net[2].requires_grad_(True)
-        training, steps = Training(net), 0
-        for _ in range(2):
-            for x, y in training.loader:
-                training.backward(x, y)
-                raw, steps = net[2].weight.grad.clone(), steps + 1
-                training.optimizer.step()
-                if steps in (2, 4, 5, 8, 9, 10):  # so that steps 1, 2, 4, 8 see nothing
-                    net[2].weight.data -= 5.0 * raw
-        assert not_covered(training, Problem.MOVED)
+        raw = []
+
+        def write(*_):
+            if len(raw) in (2, 4, 5, 8, 9, 10):  # so that steps 1, 2, 4, 8 see nothing
+                net[2].weight.data -= 5.0 * raw[-1]
+
+        keep = lambda *_: raw.append(net[2].weight.grad.clone())  # noqa: E731
+        assert not_covered(Training(net).train(2, keep, write), Problem.MOVED)
 
     def test_what_the_monitor_before_saw_is_not_forgotten(self):
         training = Training().train()

@@ -170,25 +170,21 @@ class TestBuffers:
                 return ((out - self.centres[y]) ** 2).sum(1).mean()
 
         criterion = Centres()
-        training = Training(criterion=criterion)
         other = torch.optim.SGD(criterion.parameters(), lr=1.0)
-        for x, y in training.loader:
-            training.step(x, y)
-            other.step()
+        training = Training(criterion=criterion).train(after=lambda *_: other.step())
         assert criterion.centres.abs().max() > 0.01
         assert not_covered(training, Problem.OUTSIDE)
 
 
 def test_of_a_model_in_use_the_report_does_not_say_that_its_weights_are_others():
     training = Training(Counting(lambda _: 1))
-    for x, y in training.loader:
-        training.backward(x, y)
+
+    def look(*_):
         assert "other ones" not in str(training.monitor)
-        training.optimizer.step()
-        assert "other ones" not in str(training.monitor)
-    training.net.double()
+
+    training.train(between=look, after=look).net.double()
     assert certified(training, warnings=[])
-    assert "other ones" not in str(training.monitor)
+    look()
 
 
 @BOTH
