@@ -95,8 +95,8 @@ def problems_of(layer: Any, training: OpacusTraining) -> set[Problem]:
         # Autograd divides by a token's count in the batch; the other modes do not call it.
         if trained and isinstance(layer, BAGS) and layer.scale_grad_by_freq:
             found.add(Problem.MIXED)
-        own = not getattr(training.model, "force_functorch", False)
-        if trained and own and (type(layer) is nn.EmbeddingBag or _pads_otherwise(layer)):
+        hooked = not getattr(training.model, "force_functorch", False)
+        if trained and hooked and (type(layer) is nn.EmbeddingBag or _pads_otherwise(layer)):
             found.add(Problem.UNFIT)
     return found
 
@@ -126,9 +126,10 @@ def problem_of_call(loss: Any, given: Sequence[Any]) -> Problem | None:
                 if loss.ignore_index in values:
                     return Problem.DIVIDED
         return None
-    outputs, targets, *_ = [*(value for value in given if isinstance(value, Tensor)), None, None]
-    if outputs is None or targets is None or outputs.shape == targets.shape:
+    pair = [value for value in given if isinstance(value, Tensor)][:2]
+    if len(pair) < 2 or pair[0].shape == pair[1].shape:
         return None
+    outputs, targets = pair
     if min(outputs.numel(), targets.numel()) < 2:  # one number for all records, or no record
         return None
     other = outputs.dim() != targets.dim() or outputs.shape[0] != targets.shape[0]
