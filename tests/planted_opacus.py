@@ -3,35 +3,22 @@
 The accountant records what a right training would have spent: that is the claim.
 """
 
-from dataclasses import dataclass
-from typing import Any
-
 import torch
 from opacus import PrivacyEngine
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-"""What Opacus itself warns of in every training."""
+import private_training
 
 MODES = ("hooks", "ew", "functorch", "ghost")
 
 
-@dataclass
-class Private:
-    """What `make_private` returned, and the loop over it."""
-
-    engine: Any
-    model: Any
-    optimizer: Any
-    loader: Any
-    criterion: Any
+class Private(private_training.Private):
+    """A training by steps."""
 
     def parts(self):
         """What a monitor is attached to."""
-        return {
-            "privacy_engine": self.engine, "model": self.model, "optimizer": self.optimizer,
-            "data_loader": self.loader, "criterion": self.criterion,
-        }  # fmt: skip
+        return {"privacy_engine": self.engine, **self.named()}
 
     def train(self, steps, loader=None):
         """`steps` physical batches."""
@@ -40,9 +27,7 @@ class Private:
             for x, y in loader or self.loader:
                 if done == steps:
                     return
-                self.optimizer.zero_grad()
-                self.criterion(self.model(x), y).backward()
-                self.optimizer.step()
+                self.step(x, y)
                 done += 1
 
 

@@ -106,24 +106,15 @@ class Monitor:
         self.training = OpacusTraining(
             privacy_engine, model, optimizer, data_loader, criterion, self.mechanism
         )
-        self.watchers = arguments.all_of(
-            Watcher, "watchers", watchers, "a list of watchers",
-            "give for example watchers=[GradientCanaries()]",
-        )  # fmt: skip
+        self.watchers = arguments.listed("watchers", watchers)
         self.readings = arguments.readings_of(conditions)
         self.public = arguments.public_constants(public, self.training)
         self.adjacency = arguments.adjacency_of(adjacency, self.training, self.public)
         names = [reading.name for reading in self.readings]
         self.metric = validate.one_of("metric", metric, names)
         self._show = arguments.sink_of(show)
-        self._trackers = arguments.all_of(
-            Callable, "trackers", trackers, "a list of functions",
-            "give for example trackers=[to_mlflow()]",
-        )  # fmt: skip
-        self.other_mechanisms = arguments.all_of(
-            Mechanism, "other_mechanisms", other_mechanisms, "a list of mechanisms",
-            "give for example other_mechanisms=[clip_norm.cost]",
-        )  # fmt: skip
+        self._trackers = arguments.listed("trackers", trackers)
+        self.other_mechanisms = arguments.listed("other_mechanisms", other_mechanisms)
         self._noise_ends = NoiseEnds.of(privacy_engine, optimizer, ideal_noise)
         self._detached = False
         self._progress = Progress(
@@ -174,7 +165,7 @@ class Monitor:
 
     def curve(self) -> TradeOff:
         """The certified curve of what was spent until now."""
-        return _curve(self.mechanism(), self.adjacency)
+        return self._curve_of(self.ledger)
 
     def risk(self) -> list[MetricValue]:
         """Every metric of what was spent until now."""
@@ -207,16 +198,17 @@ class Monitor:
     def history(self) -> list[AtEpoch]:
         """The metric at the end of each epoch so far, with the epoch's number and its last step."""
         return [
-            AtEpoch(**vars(self._answer(self._curve_after(step))), epoch=epoch, step=step)
-            for epoch, step in self._progress.epochs.ends(self.ledger.steps)
+            AtEpoch(
+                **vars(self._answer(self._curve_of(self.ledger.first(step)))), epoch=n, step=step
+            )
+            for n, step in self._progress.epochs.ends(self.ledger.steps)
         ]
 
     def _curve_at_end(self) -> TradeOff:
-        ledger = self._progress.ledger_at_end(self._reader.pass_index)
-        return _curve(self._composed(ledger), self.adjacency)
+        return self._curve_of(self._progress.ledger_at_end(self._reader.pass_index))
 
-    def _curve_after(self, steps: int) -> TradeOff:
-        return _curve(self._composed(self.ledger.first(steps)), self.adjacency)
+    def _curve_of(self, ledger: Ledger) -> TradeOff:
+        return _curve(self._composed(ledger), self.adjacency)
 
     @property
     def epochs(self) -> int:
