@@ -1,5 +1,7 @@
 """Small trainings with Opacus and a monitor on them, for attacks on what is certified."""
 
+from functools import partial
+
 import pytest
 import torch
 from opacus import PrivacyEngine
@@ -12,6 +14,7 @@ QUIET = pytest.mark.filterwarnings("ignore::dprime.monitor.PrivacyWarning")
 
 ALL_MODES = ("hooks", "functorch", "ew", "ghost")
 FEATURES, CLASSES, RECORDS = 6, 3, 60
+STEPS, TWO = 5, 2
 
 
 def records(count=RECORDS, features=FEATURES, classes=CLASSES, seed=1):
@@ -124,3 +127,48 @@ def not_covered(training, problem):
     assert problem.warning in training.monitor.warnings
     assert "Not private" in str(training.monitor)
     return True
+
+
+class Clipping(Training):
+    """Its first record shows whether each is clipped for itself; a monitor comes when asked for."""
+
+    noise, batch, attached = 4.0, 16, False
+    optimizer_of = staticmethod(partial(sgd, rate=0.01))
+
+    def __init__(self, net, *tensors, mode="hooks", **made):
+        super().__init__(net, TensorDataset(*tensors) if tensors else None, mode, **made)
+        self.first = [tensor[: made.get("batch", self.batch)] for tensor in tensors]
+
+    def watched(self, epochs=1):
+        self.attach()
+        return self.train(epochs)
+
+    def gives_away(self, least, problem):
+        """The first record moves the sum of the first batch, and no certificate is left."""
+        assert self.moved(*self.first) > least
+        return not_covered(self.watched(), problem)
+
+
+def vectors(count=160, features=6, classes=TWO):
+    """The first record is long."""
+    x, y = torch.randn(count, features), torch.randint(0, classes, (count,))
+    x *= 0.1
+    x[0] = 3.0
+    return x, y
+
+
+def sequences(count=160, features=6):
+    x, y = torch.randn(count, STEPS, features) * 0.1, torch.randint(0, TWO, (count,))
+    x[0] = 30.0
+    return x, y
+
+
+def disagreeing(net, x, y):
+    """The network and its data, where the first record has the label that is least expected."""
+    with torch.no_grad():
+        y[0] = net(x[:1])[0].argmin()
+    return net, x, y
+
+
+def linear():
+    return nn.Linear(6, TWO)

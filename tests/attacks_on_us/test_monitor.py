@@ -29,11 +29,6 @@ pytestmark = QUIET
 BOTH = pytest.mark.parametrize("mode", ["hooks", "ghost"])
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(3)
-
-
 def few():
     return (t[:6] for t in records().tensors)
 

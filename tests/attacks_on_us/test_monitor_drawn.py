@@ -28,11 +28,6 @@ from dprime.monitor.problems import Problem
 pytestmark = QUIET
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 class Always(UniformWithReplacementSampler):
     """Opacus' sampler, but with record 0 in every batch."""
 

@@ -11,11 +11,6 @@ pytestmark = QUIET
 BOTH = pytest.mark.parametrize("mode", ["hooks", "ghost"])
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 class Layered(nn.Module):
     """A linear layer, and what is kept of the records that pass."""
 

@@ -11,16 +11,21 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 from torch.utils.data import DataLoader, TensorDataset
 
-from attacked import QUIET, certified, not_covered
-from clipped import CLASSES, STEPS, Training, disagreeing, linear, sequences, vectors
+from attacked import (
+    QUIET,
+    STEPS,
+    TWO,
+    Clipping,
+    certified,
+    disagreeing,
+    linear,
+    not_covered,
+    sequences,
+    vectors,
+)
 from dprime.monitor.problems import Problem
 
 pytestmark = QUIET
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
 
 
 class TimeFirst(nn.Module):
@@ -28,7 +33,7 @@ class TimeFirst(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.a, self.b = nn.Linear(6, 8), nn.Linear(8, CLASSES)
+        self.a, self.b = nn.Linear(6, 8), nn.Linear(8, TWO)
 
     def forward(self, x):
         return self.b(torch.relu(self.a(x))).mean(0)
@@ -44,7 +49,7 @@ class Loss(TimeFirst):
         return super().forward(x).logsumexp(1).mean()
 
 
-class Own(Training):
+class Own(Clipping):
     def loss(self, x, y):
         return self.model(x)
 
@@ -60,14 +65,14 @@ class TestRowsThatAreTimeSteps:
         net, x, y = disagreeing(TransposedInside(), *sequences())
         net.__class__ = TimeFirst
         loader = DataLoader(TensorDataset(x, y), batch_size=32, collate_fn=transposed)
-        training = Training(net, loader=loader)
+        training = Clipping(net, loader=loader)
         first = training.clipped_sum(x[:32].transpose(0, 1), y[:32])
         without = training.clipped_sum(x[1:32].transpose(0, 1), y[1:32])
         assert float((first - without).norm()) > 1.5
         assert not_covered(training.watched(), Problem.MULTIPLIED)
 
     def test_time_first_inside_of_the_model(self):
-        training = Training(*disagreeing(TransposedInside(), *sequences()), batch=32)
+        training = Clipping(*disagreeing(TransposedInside(), *sequences()), batch=32)
         assert training.gives_away(1.5, Problem.MULTIPLIED)
 
     def test_time_first_with_a_loss_as_output(self):
@@ -87,7 +92,7 @@ class TestRowsThatAreTimeSteps:
 
         data = TensorDataset(torch.randn(160, 6), torch.randint(0, 2, (160,)))
         loader = DataLoader(data, batch_size=16, collate_fn=collate)
-        assert certified(Training(linear(), loader=loader).watched(4))
+        assert certified(Clipping(linear(), loader=loader).watched(4))
 
 
 class Packed(nn.Module):
@@ -97,7 +102,7 @@ class Packed(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.r, self.h = DPLSTM(6, 8, batch_first=True), nn.Linear(8, CLASSES)
+        self.r, self.h = DPLSTM(6, 8, batch_first=True), nn.Linear(8, TWO)
 
     def forward(self, x):
         if not len(x):
@@ -109,13 +114,13 @@ class Packed(nn.Module):
 
 def lengths(count=160):
     """Sequences of different lengths."""
-    x, y = torch.randn(count, STEPS, 6), torch.randint(0, CLASSES, (count,))
+    x, y = torch.randn(count, STEPS, 6), torch.randint(0, TWO, (count,))
     long = torch.randint(1, STEPS + 1, (count,))
     x[:, :, -1] = (torch.arange(STEPS)[None] < long[:, None]).float()
     return x, y
 
 
-class InOrder(Training):
+class InOrder(Clipping):
     def backward(self, x, y):
         order = x[:, :, -1].sum(1).argsort(descending=True)
         super().backward(x[order], y[order])
@@ -127,7 +132,7 @@ class TestPackedSequences:
     def test_rows_of_different_records_are_clipped_together(self):
         (x, y), net = lengths(), Packed()
         net.h.weight.data.mul_(40.0)
-        training = Training(net, x, y, norm=0.05)
+        training = Clipping(net, x, y, norm=0.05)
         together = training.clipped_sum(x[:16], y[:16])
         one_by_one = sum(training.clipped_sum(x[[k]], y[[k]]) for k in range(16))
         assert float((together - one_by_one).norm()) > 0.2 * training.norm
@@ -153,13 +158,13 @@ class Anchors(nn.Module):
 class Pairs(nn.Module):
     def __init__(self):
         super().__init__()
-        self.enc, self.head = nn.Linear(3, 8), nn.Linear(8, CLASSES)
+        self.enc, self.head = nn.Linear(3, 8), nn.Linear(8, TWO)
 
     def forward(self, x):
         return self.head(self.enc(x[:, :3]) * self.enc(x[:, 3:]))
 
 
-class Twice(Training):
+class Twice(Clipping):
     """Two calls of the model before one backward."""
 
     def loss(self, x, y):
@@ -167,7 +172,7 @@ class Twice(Training):
         return super().loss(x[:half], y[:half]) + super().loss(x[half:], y[half:])
 
 
-class Permuted(Training):
+class Permuted(Clipping):
     def loss(self, x, y):
         return super().loss(x, y) + super().loss(x.roll(1, 0), y.roll(1))
 
@@ -184,11 +189,11 @@ class TestTwoCalls:
         net = Anchors(1.0 + 0.3 * torch.randn(6, 6))
         with torch.no_grad():
             y[0] = (net(x[:1])[0] < 0).float()
-        training = Training(net, x, y, mode=mode, batch=32, criterion=nn.BCEWithLogitsLoss())
+        training = Clipping(net, x, y, mode=mode, batch=32, criterion=nn.BCEWithLogitsLoss())
         assert training.gives_away(2.0, Problem.UNEVEN)
 
     def test_two_calls_for_each_record_stay_covered(self, mode):
-        assert certified(Training(Pairs(), *vectors(), mode=mode).watched(2))
+        assert certified(Clipping(Pairs(), *vectors(), mode=mode).watched(2))
 
     @pytest.mark.parametrize("kind", [Twice, Permuted])
     def test_rows_of_different_records_are_added(self, kind, mode):
@@ -204,7 +209,7 @@ class TestTwoCalls:
 class Attention(nn.Module):
     def __init__(self, **options):
         super().__init__()
-        self.e, self.h = nn.Linear(6, 8), nn.Linear(8, CLASSES)
+        self.e, self.h = nn.Linear(6, 8), nn.Linear(8, TWO)
         self.attend = DPMultiheadAttention(8, 2, **options)
 
     def forward(self, x):
@@ -214,8 +219,8 @@ class Attention(nn.Module):
 
 def test_records_attend_to_each_other_unless_the_batch_comes_first():
     data = sequences()
-    assert Training(Attention(), *data, norm=0.1).gives_away(2.0, Problem.MIXED)
-    assert certified(Training(Attention(batch_first=True), *data).watched())
+    assert Clipping(Attention(), *data, norm=0.1).gives_away(2.0, Problem.MIXED)
+    assert certified(Clipping(Attention(batch_first=True), *data).watched())
 
 
 class Positions(nn.Module):
@@ -235,7 +240,7 @@ def test_as_many_positions_as_records():
     y[0] = 5e3
     loader = DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
     made = {"loader": loader, "poisson_sampling": False, "criterion": nn.MSELoss()}
-    training = Training(Positions(), **made)
+    training = Clipping(Positions(), **made)
     other = torch.cat([-y[:1], y[1:16]])
     one, two = training.clipped_sum(x[:16], y[:16]), training.clipped_sum(x[:16], other)
     assert float((one - two).norm()) > 3.0  # a replaced record may move it by 2
@@ -243,7 +248,7 @@ def test_as_many_positions_as_records():
 
 
 def test_the_same_batch_in_every_step_stays_covered():
-    assert certified(Training(linear(), *vectors(16), poisson_sampling=False).watched(12))
+    assert certified(Clipping(linear(), *vectors(16), poisson_sampling=False).watched(12))
 
 
 class Tokens(nn.Module):
@@ -251,7 +256,7 @@ class Tokens(nn.Module):
 
     def __init__(self, **options):
         super().__init__()
-        self.e, self.h = nn.Embedding(200, 4, **options), nn.Linear(4, CLASSES)
+        self.e, self.h = nn.Embedding(200, 4, **options), nn.Linear(4, TWO)
         self.h.requires_grad_(False)
 
     def forward(self, x):
@@ -261,11 +266,11 @@ class Tokens(nn.Module):
 
 def test_a_record_changes_the_counts_that_scale_the_tokens_of_all_others():
     """Autograd divides a token's gradient by its count in the batch; the clipping norm does not."""
-    x, y = torch.full((160, 40), 199), torch.randint(0, CLASSES, (160,))
+    x, y = torch.full((160, 40), 199), torch.randint(0, TWO, (160,))
     x[:, 0] = torch.arange(160) % 40
     x[0] = torch.arange(40)
     net = Tokens(scale_grad_by_freq=True)
-    assert Training(net, x, y, mode="ghost", batch=40).gives_away(2.0, Problem.MIXED)
-    training = Training(Tokens(scale_grad_by_freq=True), x, y, batch=40)
+    assert Clipping(net, x, y, mode="ghost", batch=40).gives_away(2.0, Problem.MIXED)
+    training = Clipping(Tokens(scale_grad_by_freq=True), x, y, batch=40)
     assert training.moved(x[:40], y[:40]) < 1.001  # other modes
     assert certified(training.watched())

@@ -5,14 +5,14 @@ import warnings
 
 import pytest
 import torch
-from opacus import PrivacyEngine
 from opacus.layers import DPGRU, DPLSTM, DPMultiheadAttention
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from dprime import DPSGD, Composition
-from dprime.monitor import EmptyBatches, Ledger, Monitor, PrivacyWarning, checks
+from dprime.monitor import EmptyBatches, Ledger, PrivacyWarning, checks
+from private_training import Maker
 from watching import RATE, trained, watch, watch_shuffled
 
 TOKENS, FEATURES, RECORDS = 6, 4, 40
@@ -159,29 +159,24 @@ class Made:
         batch = dice.choice([2, 8, 20, RECORDS])
         loader = DataLoader(TensorDataset(x, y), batch_size=batch)
         self.poisson = dice.random() < 0.8
-        options = {"max_grad_norm": dice.choice([0.1, 1.0, 10.0])}
+        norm, options = dice.choice([0.1, 1.0, 10.0]), {}
         trained = [p for p in net.parameters() if p.requires_grad]
         if self.mode == "hooks" and dice.random() < 0.2:
-            options = {"clipping": "per_layer", "max_grad_norm": [0.5] * len(trained)}
-        optimizer = OPTIMIZERS[dice.choice(list(OPTIMIZERS))](trained)
-        self.engine = PrivacyEngine(accountant="rdp")
-        made = self.engine.make_private(
-            module=net, optimizer=optimizer, data_loader=loader, criterion=LOSSES[self.loss](),
-            noise_multiplier=dice.choice([0.5, 1.0, 5.0]), grad_sample_mode=self.mode,
-            poisson_sampling=self.poisson, **options,
+            norm, options = [0.5] * len(trained), {"clipping": "per_layer"}
+        self.made = made = Maker()(
+            self.mode, net=net, loader=loader, criterion=LOSSES[self.loss](), norm=norm,
+            optimizer=OPTIMIZERS[dice.choice(list(OPTIMIZERS))](trained),
+            noise=dice.choice([0.5, 1.0, 5.0]), poisson_sampling=self.poisson, **options,
         )  # fmt: skip
+        torch.manual_seed(seed)
         # PyTorch itself refuses empty batches in these.
         refuse = (nn.InstanceNorm2d, nn.GroupNorm, DPLSTM, DPGRU, DPMultiheadAttention)
         self.takes_none = self.mode != "ew" and not any(
             isinstance(m, refuse) for m in net.modules()
         )
         self.passed_over = False
-        self.net, self.model, self.optimizer, self.loader = net, made[0], made[1], made[-1]
-        self.criterion = made[2] if len(made) == 4 else LOSSES[self.loss]()
-        self.monitor = Monitor(
-            self.engine, model=self.model, optimizer=self.optimizer, data_loader=self.loader,
-            criterion=self.criterion, conditions={"delta": 1e-3}, show=None,
-        )  # fmt: skip
+        self.net, self.optimizer, self.loader = net, made.optimizer, made.loader
+        self.monitor = watch(made)
 
     def train(self):
         """Two epochs, with what loops do besides."""
@@ -213,7 +208,7 @@ class Made:
                 self.passed_over = True  # which is told, and counted
                 continue
             self.optimizer.zero_grad(set_to_none=to_none)
-            self.criterion(self.model(x), y).backward()
+            self.made.criterion(self.made.model(x), y).backward()
             self.optimizer.step()
             if leaves and number == 1:
                 break

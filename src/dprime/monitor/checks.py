@@ -93,6 +93,8 @@ SUMMED = (
 PAST_THE_END = (
     "The training went on past its planned end: the forecast is what was spent until now."
 )
+RECORDED = "The accountant of the privacy engine has recorded {}: its ε is wrong; {}."
+KEEP = "keep its step hook, and load both from the same checkpoint"
 
 
 def at_start(training: OpacusTraining, delta: float) -> Iterator[str]:
@@ -142,35 +144,24 @@ def disagreement(history: Sequence[tuple[Any, Any, Any]], ledger: Ledger) -> str
         seen[step.recorded, step.batches * step.sample_rate] += count
     steps = sum(int(count) for *_, count in history)
     if steps != seen.total():
-        return (
-            f"The accountant of the privacy engine has recorded {steps:,} steps, but the monitor "
-            f"has {seen.total():,}: its ε is wrong; keep its step hook, and load both from the "
-            "same checkpoint."
-        )
+        return RECORDED.format(f"{steps:,} steps, but the monitor has {seen.total():,}", KEEP)
     own = {(step.sample_rate, step.batches) for step, _ in entries}
     recorded = Counter[tuple[float, float]]()
     for noise, rate, count in history:
         known = [own_rate * n for own_rate, n in own if recorded_for(own_rate, n, float(rate))]
         if not known and any(recorded_for(own_rate, 1, float(rate)) for own_rate, _ in own):
-            return (
-                "The accountant of the privacy engine has recorded steps that added up several "
-                "batches as if they were made of one: its ε is wrong; take a step for each batch, "
-                "and leave signal_skip_step to BatchMemoryManager."
+            return RECORDED.format(
+                "steps that added up several batches as if they were made of one",
+                "take a step for each batch, and leave signal_skip_step to BatchMemoryManager",
             )
         if not known:
-            return (
-                f"The accountant of the privacy engine has recorded the sample rate "
-                f"{given(float(rate))}, which the data loader did not have: its ε is wrong; use "
-                "the loader that make_private returned."
+            return RECORDED.format(
+                f"the sample rate {given(float(rate))}, which the data loader did not have",
+                "use the loader that make_private returned",
             )
         recorded[float(noise), known[0]] += int(count)
-    if seen == recorded:
-        return None
-    return (
-        "The accountant of the privacy engine has recorded other noise multipliers or rates than "
-        "the training had: its ε is wrong; keep its step hook, and load both from the same "
-        "checkpoint."
-    )
+    other = "other noise multipliers or rates than the training had"
+    return None if seen == recorded else RECORDED.format(other, KEEP)
 
 
 def too_low(

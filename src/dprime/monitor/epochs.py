@@ -26,7 +26,7 @@ class Epochs:
     A pass over the loader is an epoch if steps were made of it, also where it was left early. It is
     over when its batches are used up, when it was left, or with the first step of a later pass.
     Steps whose batches nobody saw being drawn make an epoch for as many as the loader gives in one,
-    and so do batches that come each from a pass of its own, as with `next(iter(loader))`.
+    and so do batches that each come from another pass, as with `next(iter(loader))`.
 
     Args:
         sampling: of the loader.

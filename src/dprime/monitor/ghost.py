@@ -161,7 +161,7 @@ class GhostClipping:
 
     Attributes:
         weights: that have gradients.
-        adding: whether a watcher adds to the sum, with backward calls of its own.
+        adding: whether a watcher adds to the sum by further backward calls.
         one_record: looks at single records.
 
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dprime import validate
-from dprime.monitor.checkpoint import restore, whole_state
 from dprime.monitor.monitor import Monitor
+from dprime.monitor.state import restore, whole_state
 
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer

@@ -56,7 +56,7 @@ class OpacusTraining:
     """The objects of one training, as `PrivacyEngine.make_private` returned them.
 
     Adaptive clipping makes the clipping norm follow a count of the records that were not clipped.
-    The count gets noise of its own, and the gradient's noise is raised from z to z_eff with
+    The count gets separate noise, and the gradient's noise is raised from z to z_eff with
     1/z_eff² = 1/z² − 1/(2σ_u)², σ_u the count's noise (Andrew et al. 2021, theorem 1). Replace one
     record, and the sum moves by at most 2C under the noise z_eff C, the count by at most 1 under
     σ_u: together (2/z_eff)² + 1/σ_u² = (2/z)², so a step costs what its z says, and what is made of
@@ -273,8 +273,8 @@ class OpacusTraining:
     def clipped_to(self) -> float:
         """The norm that records are really clipped to, which should be C.
 
-        In ghost mode the model clips, with a norm of its own; layer by layer it is the norm of all
-        layers' norms.
+        In ghost mode the model clips, to the norm that it holds; layer by layer it is the norm of
+        all layers' norms.
         """
         if self.ghost:
             return float(self.model.max_grad_norm)  # type: ignore[arg-type]

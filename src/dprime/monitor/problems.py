@@ -131,7 +131,7 @@ class Problem(StrEnum):
     UNFIT = (
         "ghost mode clips a layer by the norms of wrong gradients",
         "Opacus has wrong gradients for nn.EmbeddingBag and for convolutions whose padding_mode is "
-        "not 'zeros': add up nn.Embedding, and pad with a layer of its own (nn.CircularPad2d "
+        "not 'zeros': add up nn.Embedding, and pad with a separate layer (nn.CircularPad2d "
         "before padding=0); in mode 'hooks' what is clipped are the wrong gradients themselves.",
     )
     SPREAD = (

@@ -13,9 +13,9 @@ from uuid import uuid4
 import torch
 
 from dprime import atomic, validate
-from dprime.monitor.checkpoint import restore, whole_state
 from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.monitor import Monitor
+from dprime.monitor.state import restore, whole_state
 
 try:
     from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
