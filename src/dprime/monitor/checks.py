@@ -1,4 +1,4 @@
-"""Checks of a training that Opacus trusts: each finding is one sentence."""
+"""Checks of a training that Opacus trusts: each finding says what to do."""
 
 from __future__ import annotations
 
