@@ -15,6 +15,7 @@ from attacked import (
     QUIET,
     STEPS,
     TWO,
+    Calls,
     Clipping,
     certified,
     disagreeing,
@@ -144,24 +145,16 @@ class TestPackedSequences:
         assert certified(InOrder(net, *lengths()).watched(2))
 
 
-class Anchors(nn.Module):
+def anchored(anchors):
     """The similarity of records to public anchors, with one encoder for both."""
-
-    def __init__(self, anchors):
-        super().__init__()
-        self.enc, self.anchors = nn.Linear(6, 8), anchors
-
-    def forward(self, x):
-        return self.enc(x) @ self.enc(self.anchors).T
+    return Calls(lambda net, x: net.enc(x) @ net.enc(anchors).T, enc=nn.Linear(6, 8))
 
 
-class Pairs(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.enc, self.head = nn.Linear(3, 8), nn.Linear(8, TWO)
+def pairs():
+    def does(net, x):
+        return net.head(net.enc(x[:, :3]) * net.enc(x[:, 3:]))
 
-    def forward(self, x):
-        return self.head(self.enc(x[:, :3]) * self.enc(x[:, 3:]))
+    return Calls(does, enc=nn.Linear(3, 8), head=nn.Linear(8, TWO))
 
 
 class Twice(Clipping):
@@ -186,14 +179,14 @@ class TestTwoCalls:
         x, _ = vectors(320)
         y = torch.randint(0, 2, (320, 6)).float()
         x[0] = 300.0
-        net = Anchors(1.0 + 0.3 * torch.randn(6, 6))
+        net = anchored(1.0 + 0.3 * torch.randn(6, 6))
         with torch.no_grad():
             y[0] = (net(x[:1])[0] < 0).float()
         training = Clipping(net, x, y, mode=mode, batch=32, criterion=nn.BCEWithLogitsLoss())
         assert training.gives_away(2.0, Problem.UNEVEN)
 
     def test_two_calls_for_each_record_stay_covered(self, mode):
-        assert certified(Clipping(Pairs(), *vectors(), mode=mode).watched(2))
+        assert certified(Clipping(pairs(), *vectors(), mode=mode).watched(2))
 
     @pytest.mark.parametrize("kind", [Twice, Permuted])
     def test_rows_of_different_records_are_added(self, kind, mode):
@@ -206,32 +199,28 @@ class TestTwoCalls:
         assert not_covered(training, Problem(reason))
 
 
-class Attention(nn.Module):
-    def __init__(self, **options):
-        super().__init__()
-        self.e, self.h = nn.Linear(6, 8), nn.Linear(8, TWO)
-        self.attend = DPMultiheadAttention(8, 2, **options)
+def attention(**options):
+    def does(net, x):
+        e = net.e(x)
+        return net.h(net.attend(e, e, e, need_weights=False)[0].mean(1))
 
-    def forward(self, x):
-        e = self.e(x)
-        return self.h(self.attend(e, e, e, need_weights=False)[0].mean(1))
+    attend = DPMultiheadAttention(8, 2, **options)
+    return Calls(does, e=nn.Linear(6, 8), h=nn.Linear(8, TWO), attend=attend)
 
 
 def test_records_attend_to_each_other_unless_the_batch_comes_first():
     data = sequences()
-    assert Clipping(Attention(), *data, norm=0.1).gives_away(2.0, Problem.MIXED)
-    assert certified(Clipping(Attention(batch_first=True), *data).watched())
+    assert Clipping(attention(), *data, norm=0.1).gives_away(2.0, Problem.MIXED)
+    assert certified(Clipping(attention(batch_first=True), *data).watched())
 
 
-class Positions(nn.Module):
+def positions():
     """Adds an embedding of the positions, which are as many as the records of a batch."""
 
-    def __init__(self):
-        super().__init__()
-        self.pos, self.f, self.h = nn.Embedding(16, 8), nn.Linear(6, 8), nn.Linear(8, 1)
+    def does(net, x):
+        return net.h(torch.tanh(net.f(x) + net.pos(torch.arange(x.shape[1])))).mean(1)
 
-    def forward(self, x):
-        return self.h(torch.tanh(self.f(x) + self.pos(torch.arange(x.shape[1])))).mean(1)
+    return Calls(does, pos=nn.Embedding(16, 8), f=nn.Linear(6, 8), h=nn.Linear(8, 1))
 
 
 def test_as_many_positions_as_records():
@@ -240,7 +229,7 @@ def test_as_many_positions_as_records():
     y[0] = 5e3
     loader = DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
     made = {"loader": loader, "poisson_sampling": False, "criterion": nn.MSELoss()}
-    training = Clipping(Positions(), **made)
+    training = Clipping(positions(), **made)
     other = torch.cat([-y[:1], y[1:16]])
     one, two = training.clipped_sum(x[:16], y[:16]), training.clipped_sum(x[:16], other)
     assert float((one - two).norm()) > 3.0  # a replaced record may move it by 2
@@ -251,17 +240,15 @@ def test_the_same_batch_in_every_step_stays_covered():
     assert certified(Clipping(linear(), *vectors(16), poisson_sampling=False).watched(12))
 
 
-class Tokens(nn.Module):
+def tokens():
     """The first token matters most."""
 
-    def __init__(self, **options):
-        super().__init__()
-        self.e, self.h = nn.Embedding(200, 4, **options), nn.Linear(4, TWO)
-        self.h.requires_grad_(False)
-
-    def forward(self, x):
+    def does(net, x):
         weights = torch.tensor([10.0] + [1e-5] * (x.shape[1] - 1))
-        return (self.h(self.e(x)) * weights[:, None]).sum(1)
+        return (net.h(net.e(x)) * weights[:, None]).sum(1)
+
+    words = nn.Embedding(200, 4, scale_grad_by_freq=True)
+    return Calls(does, e=words, h=nn.Linear(4, TWO).requires_grad_(False))
 
 
 def test_a_record_changes_the_counts_that_scale_the_tokens_of_all_others():
@@ -269,8 +256,7 @@ def test_a_record_changes_the_counts_that_scale_the_tokens_of_all_others():
     x, y = torch.full((160, 40), 199), torch.randint(0, TWO, (160,))
     x[:, 0] = torch.arange(160) % 40
     x[0] = torch.arange(40)
-    net = Tokens(scale_grad_by_freq=True)
-    assert Clipping(net, x, y, mode="ghost", batch=40).gives_away(2.0, Problem.MIXED)
-    training = Clipping(Tokens(scale_grad_by_freq=True), x, y, batch=40)
+    assert Clipping(tokens(), x, y, mode="ghost", batch=40).gives_away(2.0, Problem.MIXED)
+    training = Clipping(tokens(), x, y, batch=40)
     assert training.moved(x[:40], y[:40]) < 1.001  # other modes
     assert certified(training.watched())

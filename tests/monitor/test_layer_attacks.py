@@ -11,6 +11,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
+from attacked import Calls
 from dprime.monitor import PrivacyWarning, checks
 from dprime.monitor.problems import Problem
 from watching import MODES, reasons, watch
@@ -18,19 +19,6 @@ from watching import MODES, reasons, watch
 RECORDS = 48
 WEIGHTS = torch.tensor([1.0, 50.0])
 SAMPLES = ("hooks", "functorch", "ew")
-
-
-class Calls(nn.Module):
-    """A model that does what a function of its parts and its input says."""
-
-    def __init__(self, does, **parts):
-        super().__init__()
-        self.does = does
-        for name, part in parts.items():
-            setattr(self, name, part)
-
-    def forward(self, x):
-        return self.does(self, x)
 
 
 class Holds(nn.Module):
