@@ -18,6 +18,7 @@ from attacked import (
     CLASSES,
     FEATURES,
     QUIET,
+    Calls,
     Training,
     certified,
     not_covered,
@@ -64,40 +65,35 @@ def test_the_model_tells_that_a_record_without_a_finite_gradient_was_there(mode,
     assert not_covered(Training(steep(), bad, mode).train(4), Problem.NOT_FINITE)
 
 
-class Tokens(nn.Module):
+def tokens():
     """The head sees the tokens of all records as if each were a record."""
 
-    def __init__(self):
-        super().__init__()
-        self.embed, self.head = nn.Linear(FEATURES, 6), nn.Linear(6, CLASSES)
+    def does(net, x):
+        found = net.embed(x.unsqueeze(1).repeat(1, 8, 1))
+        return net.head(found.reshape(-1, 6)).reshape(len(x), 8, CLASSES).mean(1)
 
-    def forward(self, x):
-        tokens = self.embed(x.unsqueeze(1).repeat(1, 8, 1))
-        return self.head(tokens.reshape(-1, 6)).reshape(len(x), 8, CLASSES).mean(1)
+    return Calls(does, embed=nn.Linear(FEATURES, 6), head=nn.Linear(6, CLASSES))
 
 
 def test_a_record_counts_for_each_of_its_tokens():
     """M2: every weight's gradients must have a row for each record."""
     x, y = few()
-    attacked = Training(Tokens(), attach=False, norm=[0.5] * 4, clipping="per_layer")
+    attacked = Training(tokens(), attach=False, norm=[0.5] * 4, clipping="per_layer")
     apart = attacked.clipped_sum(3.0 * x, y) - attacked.clipped_sum(3.0 * x[1:], y[1:])
     assert float(apart.norm()) > 2.0
-    training = Training(Tokens(), norm=[0.5] * 4, clipping="per_layer")
+    training = Training(tokens(), norm=[0.5] * 4, clipping="per_layer")
     assert not_covered(training.train(), Problem.UNEVEN)
 
 
-class Tied(nn.Module):
+def tied():
     """A weight that is also used outside of its layer."""
 
-    def __init__(self, scale=10.0):
-        super().__init__()
-        self.first, self.scale, self.on = nn.Linear(FEATURES, FEATURES, bias=False), scale, True
+    def does(net, x):
+        hidden = net.first(x)
+        more = functional.linear(10.0 * hidden.detach(), net.first.weight) if net.on else 0.0
+        return hidden + more
 
-    def forward(self, x):
-        hidden = self.first(x)
-        if not self.on:
-            return hidden
-        return hidden + functional.linear(self.scale * hidden.detach(), self.first.weight)
+    return Calls(does, first=nn.Linear(FEATURES, FEATURES, bias=False), on=True)
 
 
 class Mixing(nn.Module):
@@ -109,27 +105,24 @@ class Mixing(nn.Module):
         return nn.functional.cross_entropy(10.0 * out.mean(0) + out, y, reduction="none")
 
 
-class Words(nn.Module):
-    def __init__(self, recurrent):
-        super().__init__()
-        self.embed, self.out = nn.Embedding(9, 5), nn.Linear(5, CLASSES)
-        self.cell = DPLSTM(5, 5, batch_first=True) if recurrent else None
+def words(recurrent):
+    def does(net, x):
+        found = net.embed((x.abs() * 3).long().clamp(max=8))
+        return net.out((net.cell(found)[0] if recurrent else found).mean(1))
 
-    def forward(self, x):
-        found = self.embed((x.abs() * 3).long().clamp(max=8))
-        found = self.cell(found)[0] if self.cell else found
-        return self.out(found.mean(1))
+    cell = DPLSTM(5, 5, batch_first=True) if recurrent else None
+    return Calls(does, embed=nn.Embedding(9, 5), out=nn.Linear(5, CLASSES), cell=cell)
 
 
 class TestGhost:
     """M3: what ghost mode does not see is not clipped."""
 
     def test_a_tied_head(self):
-        assert Training(Tied(), mode="ghost", attach=False).moved(*few()) > 2.0
-        assert not_covered(Training(Tied(), mode="ghost").train(), Problem.TOO_LONG)
+        assert Training(tied(), mode="ghost", attach=False).moved(*few()) > 2.0
+        assert not_covered(Training(tied(), mode="ghost").train(), Problem.TOO_LONG)
 
     def test_a_head_that_is_only_tied_later(self):
-        training = Training(Tied(), mode="ghost")
+        training = Training(tied(), mode="ghost")
         training.net.on = False
         assert certified(training.train())
         training.net.on = True
@@ -151,7 +144,7 @@ class TestGhost:
             nn.Unflatten(1, (1, FEATURES)), nn.Conv1d(1, 4, 2), nn.GroupNorm(2, 4), nn.Flatten(),
             nn.Linear(4 * (FEATURES - 1), CLASSES),
         )  # fmt: skip
-        net = layers if name == "convolution" else Words(name == "lstm")
+        net = layers if name == "convolution" else words(name == "lstm")
         assert certified(Training(net, mode="ghost").train(2), warnings=[])
 
 

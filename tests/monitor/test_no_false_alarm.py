@@ -10,6 +10,7 @@ from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from attacked import Calls
 from dprime import DPSGD, Composition
 from dprime.monitor import EmptyBatches, Ledger, PrivacyWarning, checks
 from private_training import Maker
@@ -33,37 +34,20 @@ OPTIMIZERS = {
 }
 
 
-class Recurrent(nn.Module):
+def recurrent(cell, width):
     """The last state of a recurrent layer."""
-
-    def __init__(self, cell, width):
-        super().__init__()
-        self.cell = cell(FEATURES, width, batch_first=True)
-
-    def forward(self, x):
-        return self.cell(x)[0][:, -1]
+    return Calls(lambda net, x: net.cell(x)[0][:, -1], cell=cell(FEATURES, width, batch_first=True))
 
 
-class Attention(nn.Module):
+def attention():
     """Attention over tokens, with a residual."""
-
-    def __init__(self):
-        super().__init__()
-        self.attention = DPMultiheadAttention(FEATURES, 2, batch_first=True)
-
-    def forward(self, x):
-        return (x + self.attention(x, x, x)[0]).mean(1)
+    layer = DPMultiheadAttention(FEATURES, 2, batch_first=True)
+    return Calls(lambda net, x: (x + net.layer(x, x, x)[0]).mean(1), layer=layer)
 
 
-class Twice(nn.Module):
+def twice(width):
     """A layer that is used twice."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.layer = nn.Linear(width, width)
-
-    def forward(self, x):
-        return self.layer(torch.tanh(self.layer(x)))
+    return Calls(lambda net, x: net.layer(torch.tanh(net.layer(x))), layer=nn.Linear(width, width))
 
 
 class Own(nn.Module):
@@ -77,13 +61,6 @@ class Own(nn.Module):
         return x * self.scale + self.scale.square()
 
 
-class Mean(nn.Module):
-    """Over the tokens."""
-
-    def forward(self, x):
-        return x.mean(1)
-
-
 def body(dice, mode):
     """Layers from [record, token, feature] to [record, width], and the width."""
     width = dice.choice([4, 6])
@@ -93,7 +70,12 @@ def body(dice, mode):
     if kind == "flat":
         layers = [nn.Flatten(), nn.Linear(TOKENS * FEATURES, width)]
     elif kind == "tokens":
-        layers = [nn.Linear(FEATURES, width), nn.LayerNorm(width), nn.ReLU(), Mean()]
+        layers = [
+            nn.Linear(FEATURES, width),
+            nn.LayerNorm(width),
+            nn.ReLU(),
+            Calls(lambda _, x: x.mean(1)),
+        ]
     elif kind == "convolution":
         layers = [nn.Conv1d(TOKENS, width, 2), nn.GroupNorm(2, width), nn.ReLU(), nn.Flatten()]
         width *= FEATURES - 1
@@ -104,9 +86,9 @@ def body(dice, mode):
         ]  # fmt: skip
         width = 2 * (TOKENS // 2) * (FEATURES // 2)
     elif kind in ("lstm", "gru"):
-        layers = [Recurrent(DPLSTM if kind == "lstm" else DPGRU, width)]
+        layers = [recurrent(DPLSTM if kind == "lstm" else DPGRU, width)]
     elif kind == "attention":
-        layers, width = [Attention()], FEATURES
+        layers, width = [attention()], FEATURES
     else:
         layers = [nn.Embedding(20, width, padding_idx=dice.choice([None, 3])), nn.Flatten()]
         width *= TOKENS
@@ -125,7 +107,7 @@ def network(dice, mode, outputs):
         if mode != "ew":
             more += [nn.Dropout(0.2), Own(hidden)]
         if mode in ("hooks", "functorch"):
-            more += [Twice(hidden)]
+            more += [twice(hidden)]
         if dice.random() < 0.5:
             layers += [dice.choice(more)]
         width = hidden
