@@ -153,11 +153,7 @@ class Reach:
 class GhostClipping:
     """Sees `backward` of ghost mode clip, and whether gradients stay as it left them.
 
-    Args:
-        training: the one that is watched.
-        contents: says when norms are due.
-        found: gets the problems of a step.
-        reach: gets the norms that clip.
+    `found` gets the problems of a step, `reach` the norms that clip.
 
     Attributes:
         weights: that have gradients.

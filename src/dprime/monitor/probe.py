@@ -17,6 +17,7 @@ from dprime.monitor.contents import modules_of
 from dprime.monitor.fingerprints import Norm, norms_of
 from dprime.monitor.hooks import Hooks, let_hooks_run
 from dprime.monitor.opacus_training import OpacusTraining, own_criterion
+from dprime.monitor.problems import Problem
 from dprime.monitor.progress import Progress
 from dprime.monitor.reader import StepReader
 from dprime.monitor.watcher import Watcher
@@ -29,15 +30,8 @@ class OptimizerProbe:
     """Wraps the optimizer's own clipping, noise and step, until `release`.
 
     Opacus clips (once for each part of a batch), adds the noise, tells its accountant, and then
-    changes the weights; a step that it skips ends after the clipping.
-
-    Args:
-        training: whose steps they are.
-        reader: is told when records are clipped and when noise is added.
-        watchers: are told too.
-        progress: is told of every step.
-        detach: takes the monitor off.
-
+    changes the weights; a step that it skips ends after the clipping. `detach` takes the whole
+    monitor off.
     """
 
     def __init__(
@@ -147,12 +141,15 @@ class OptimizerProbe:
             self.reader.rows.answered(output)
 
     def _judged(self, loss: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
-        if self._learns(self.training.module) and not transforming():
-            self.reader.judged(loss, (*inputs, *named.values()))
+        trains = self._learns(self.training.module) and not transforming()
+        problem = layers.problem_of_call(loss, (*inputs, *named.values())) if trains else None
+        if problem:
+            self.reader.found.add(problem)
 
     def _normalised(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
-        if self._learns(self.training.module) and not transforming():
-            self.reader.normalised(layer, inputs)
+        trains = self._learns(self.training.module) and not transforming()
+        if trains and self.reader.rows.normalises(layer, inputs):
+            self.reader.found.add(Problem.MIXED)
 
     def _schedule(self, step: Callable[..., Any], scheduler: Any) -> None:
         """A scheduler of Opacus steps, of this training or of another."""

@@ -65,12 +65,7 @@ class Plan:
 class Progress:
     """Adds every step that the probe has seen to the ledger, and warns of what it rests on.
 
-    Args:
-        training: whose steps they are.
-        plan: when it is to end.
-        adjacency, delta: that its ε is for.
-        at_epoch: called at the end of each epoch.
-
+    `adjacency` and `delta` are those of its ε; `at_epoch` is called at the end of each epoch.
     """
 
     def __init__(

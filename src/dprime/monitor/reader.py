@@ -39,10 +39,8 @@ class StepSeen(NamedTuple):
 class StepReader:
     """Told of calls of the model, of clipping and of noise; then says what the step was.
 
-    Args:
-        training: the one that is read.
-        adjacency: that the guarantee is for.
-        public: constants that the training must have.
+    Attributes:
+        found: reasons why no guarantee covers the step.
 
     """
 
@@ -51,13 +49,13 @@ class StepReader:
     ) -> None:
         self.training, self.adjacency, self._public = training, adjacency, public
         self._rests_on: dict[str, None] = {}  # conditions of all steps until now
-        self._found: set[str] = set()  # reasons why no guarantee covers the step
+        self.found: set[str] = set()
         self.contents = Contents(training.roots, training.may_move)
-        self.rows = Rows(training, self._found)
+        self.rows = Rows(training, self.found)
         self._reach = Reach()
         self.ghost: GhostClipping | None = None
         if training.ghost:
-            self.ghost = GhostClipping(training, self.contents, self._found, self._reach)
+            self.ghost = GhostClipping(training, self.contents, self.found, self._reach)
         self._adding = False
         self._partial = isinstance(own_criterion(training.criterion), partial)
         self._own = training.untouched()
@@ -80,7 +78,7 @@ class StepReader:
         self._noises: tuple[float, float] | None = None
         self._parts: list[int] = []
         self._passes: set[int] = set()
-        self._found.clear()
+        self.found.clear()
         self.rows.begin()
 
     # Calls of the model
@@ -88,7 +86,7 @@ class StepReader:
     def entered(self) -> None:
         """The model is about to be called on records that may be trained on."""
         if change := self.contents.called():
-            self._found.add(CHANGED[change])
+            self.found.add(CHANGED[change])
 
     def called(self, inputs: Sequence[Any]) -> None:
         sampling = self.training.sampling
@@ -107,14 +105,6 @@ class StepReader:
             self._repeats.see(records)
             if sampling.kind != "unknown":
                 sampling.trained_on(int(records.shape[0]))
-
-    def judged(self, loss: nn.Module, given: Sequence[Any]) -> None:
-        if problem := layers.problem_of_call(loss, given):
-            self._found.add(problem)
-
-    def normalised(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
-        if self.rows.normalises(layer, inputs):
-            self._found.add(Problem.MIXED)
 
     # Clipping and noise
 
@@ -147,19 +137,19 @@ class StepReader:
                     kinds.add(held.dtype)
                 rows.append([held.shape[0]])
             else:
-                parts = held or [None]
+                parts = [None] if held is None else held
                 kinds.update([part.dtype for part in parts if part is not None])
                 rows.append([0 if part is None else part.shape[0] for part in parts])
         self._reach.include(self.training.clipped_to, rounding_in(frozenset(kinds)))
         if self._adding:
             return
         if rows.count(rows[0]) < len(rows):
-            self._found.add(Problem.UNEVEN)
+            self.found.add(Problem.UNEVEN)
         self._parts += rows[0]
 
     def summed(self) -> None:
         """The clipped sum is complete, and the weights are still those of the step before."""
-        contents, found = self.contents, self._found
+        contents, found = self.contents, self.found
         self.weights = weights = tuple(self.training.parameters())
         if self.ghost is not None:
             self.ghost.weights = weights
@@ -183,7 +173,7 @@ class StepReader:
 
     def noised(self) -> None:
         stated = self._compare_settings()[0]
-        optimizer, found = self.training.optimizer, self._found
+        optimizer, found = self.training.optimizer, self.found
         generator, of_batches = optimizer.generator, self.training.sampling.generator
         if self._generators.again(generator, self.weights[0].device):
             found.add(Problem.SAME_NOISE)
@@ -214,7 +204,7 @@ class StepReader:
         """The settings as they are now; it is noted if they were changed by hand."""
         now = self.training.settings
         if self._settings not in (None, now):
-            self._found.add(Problem.RESET)
+            self.found.add(Problem.RESET)
         self._settings = now
         return now
 
@@ -223,7 +213,7 @@ class StepReader:
         self.contents.forget()
         self._rate_before = self._settings[2][0] if self._settings else None
         self._settings = None
-        self._found.difference_update({Problem.RESET, Problem.MOVED, Problem.BUFFERS})
+        self.found.difference_update({Problem.RESET, Problem.MOVED, Problem.BUFFERS})
 
     def follow(self, ledger: Ledger) -> None:
         """Number steps and passes after those of a ledger that was loaded or taken over."""
@@ -236,7 +226,7 @@ class StepReader:
     # The step
 
     def read(self) -> StepSeen:
-        training, sampling, found = self.training, self.training.sampling, self._found
+        training, sampling, found = self.training, self.training.sampling, self.found
         if sampling.kind == "unknown":
             batches, drawn = training.accumulated, ""
         else:
@@ -285,12 +275,12 @@ class StepReader:
     def _first_problem(self) -> str:
         """The first reason why no guarantee covers the step; empty for none."""
         if self.training.noise_multiplier == 0.0:  # that is the reason
-            self._found.difference_update({Problem.SAME_NOISE, Problem.RESET})
-        return next((problem for problem in Problem if problem in self._found), "")
+            self.found.difference_update({Problem.SAME_NOISE, Problem.RESET})
+        return next((problem for problem in Problem if problem in self.found), "")
 
     def _look_at_sampling(self, batches: int, drawn: str) -> None:
         """Find reasons in how the records of the step were drawn."""
-        sampling, found = self.training.sampling, self._found
+        sampling, found = self.training.sampling, self.found
         if drawn and drawn != FEWER:
             found.add(drawn)
         if self._repeats.step(self._parts):
@@ -320,7 +310,7 @@ class StepReader:
 
     def _look_at_training(self) -> None:
         """Find reasons in what the training is made of now."""
-        training, found = self.training, self._found
+        training, found = self.training, self.found
         own = self._own and "scale_grad" not in vars(training.optimizer)
         passed = self._noises and self._reach.clipped_to and self._parts
         if not (own and passed and training.untouched_noise):

@@ -29,13 +29,7 @@ DIFFERENT = 3
 
 
 class Rows:
-    """The inputs of the model and its layers since the last step.
-
-    Args:
-        training: the one that is read.
-        found: gets the problems of calls.
-
-    """
+    """The inputs of the model and its layers since the last step; `found` gets their problems."""
 
     def __init__(self, training: OpacusTraining, found: set[str]) -> None:
         self._found = found

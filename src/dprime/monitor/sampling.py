@@ -134,7 +134,7 @@ class Sampling:
         self._at_hand: tuple[Pass, int] | None = None  # when the latest step lost records
         self._ahead = getattr(data_loader, "num_workers", 0) > 0
         self._class: type | None = None
-        self._between: Callable[[bool], object] = bool
+        self._between: Callable[[bool], object] = bool  # nobody listens
         # A data set may have places without a record, which its batches skip.
         dataset = getattr(data_loader, "dataset", None)
         self._dataset, self._indices = dataset, indices_behind(dataset) + drawn_from(self._sampler)
