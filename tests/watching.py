@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dprime import DPSGD, Composition
-from dprime.monitor import Monitor, PrivacyWarning
+from dprime.monitor import Monitor, PrivacyWarning, Watcher
 from dprime.monitor.tails import FLOAT32_END, NoiseTails
 
 RATE = 1 / 6
@@ -31,6 +31,14 @@ def trained(made, passes=1, **options):
     monitor = watch(made, **options)
     made.train(passes)
     return made, monitor
+
+
+def watcher(name="own", *, needs_batches=False, **moments):
+    """A watcher that does this at each moment."""
+    known = {moment: staticmethod(act) for moment, act in moments.items()}
+    kind = type(name.title(), (Watcher,), known)
+    kind.name, kind.needs_batches = name, needs_batches
+    return kind()
 
 
 def reason(monitor):

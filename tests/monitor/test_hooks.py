@@ -13,9 +13,9 @@ import torch
 from torch.optim.optimizer import _global_optimizer_pre_hooks
 
 from dprime import DPSGD
-from dprime.monitor import PrivacyWarning, Watcher
+from dprime.monitor import PrivacyWarning
 from dprime.monitor.hooks import MARK, Hooks, _Listener
-from watching import RATE, trained, watch
+from watching import RATE, trained, watch, watcher
 
 
 def through_a_file(model):
@@ -93,14 +93,8 @@ def test_a_model_that_is_not_wrapped(private, mode):
     made = private(mode, net=net, wrap_model=False)
     seen = []
 
-    class Sizes(Watcher):
-        name = "sizes"
-        needs_batches = True
-
-        def batch(self, records, targets):
-            seen.append(len(records))
-
-    monitor = watch(made, watchers=[Sizes()])
+    sizes = watcher(needs_batches=True, batch=lambda records, _: seen.append(len(records)))
+    monitor = watch(made, watchers=[sizes])
     hooks, made.model = made.model, net
     made.train()
     hooks.cleanup()
@@ -122,13 +116,9 @@ def test_twice_is_refused(private):
 
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])
 def test_detaching_leaves_nothing_behind(private, mode):
-    class Eager(Watcher):
-        name = "eager"
-        needs_batches = True
-
     made = private(mode)
     before = objects(made)
-    with watch(made, watchers=[Eager()]) as monitor:
+    with watch(made, watchers=[watcher(needs_batches=True)]) as monitor:
         assert objects(made) != before
         made.train()
     assert objects(made) == before

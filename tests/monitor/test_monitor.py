@@ -16,7 +16,7 @@ from dprime.mechanisms import Gaussian
 from dprime.monitor import Monitor, PrivacyWarning, Watcher
 from dprime.monitor.ledger import StepRecord
 from dprime.text import round_up
-from watching import ASK, MODES, RATE, certified, trained, values, watch, watch_shuffled
+from watching import ASK, MODES, RATE, certified, trained, values, watch, watch_shuffled, watcher
 
 
 class TestTruth:
@@ -32,19 +32,16 @@ class TestTruth:
 
     @pytest.mark.parametrize("mode", MODES)
     def test_the_noise_that_is_counted_is_the_noise_that_was_added(self, private, mode):
-        class Measure(Watcher):
-            name = "measure"
-            noise = ()
+        noise = []
 
-            def after_noise(self, training):
-                parts = zip(training.noisy(), training.summed(), strict=True)
-                self.noise += (torch.cat([noisy - clean for noisy, clean in parts]),)
+        def measure(training):
+            parts = zip(training.noisy(), training.summed(), strict=True)
+            noise.append(torch.cat([noisy - clean for noisy, clean in parts]))
 
-        measure, made = Measure(), private(mode, net=private.network(200), noise=1.7, norm=0.3)
-        monitor = watch(made, watchers=[measure])
-        made.train()
+        made = private(mode, net=private.network(200), noise=1.7, norm=0.3)
+        _, monitor = trained(made, watchers=[watcher(after_noise=measure)])
         counted = monitor.ledger.mechanism().noise_multiplier
-        found = torch.cat(measure.noise).std() / 0.3  # of 8,412 draws: 0.8 % off at one deviation
+        found = torch.cat(noise).std() / 0.3  # of 8,412 draws: 0.8 % off at one deviation
         assert counted == pytest.approx(float(found), rel=0.04)
 
     def test_the_noise_of_every_step_is_read(self, private):
@@ -219,13 +216,8 @@ class TestShown:
         assert all(one_line(at) for at in (*monitor.history(), monitor.ledger))
 
     def test_the_report(self, private):
-        class Finder(Watcher):
-            name = "finder"
-
-            def report(self):
-                return "The finder found 3.\n"
-
-        _, monitor = trained(private(), epochs=2, watchers=[Finder()])
+        finder = watcher("finder", report=lambda: "The finder found 3.\n")
+        _, monitor = trained(private(), epochs=2, watchers=[finder])
         text = monitor.report()
         assert text.startswith("Privacy of this training (epoch 1 of 2, step 6 of 12)\nDP-SGD, ")
         assert text.endswith("\n\nThe finder found 3.")
@@ -236,13 +228,8 @@ class TestShown:
     def test_what_is_printed_does_not_look_at_what_watchers_found(self, private):
         """A canary test may be looked at once, and its numbers may not be ready."""
 
-        class Once(Watcher):
-            name = "once"
-
-            def report(self):
-                raise RuntimeError("looked at")
-
-        made, monitor = trained(private(), epochs=2, watchers=[Once()])
+        once = watcher("once", report=lambda: 1 / 0)
+        made, monitor = trained(private(), epochs=2, watchers=[once])
         made.engine.accountant.history.clear()  # a comparison with it would warn
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -282,71 +269,52 @@ class TestShown:
 
 class TestWatchers:
     def test_moments_come_in_order(self, private):
-        class Order(Watcher):
-            name = "order"
-            needs_batches = True
-            seen = ()
+        seen, made = [], private()
 
-            def start(self, training):
-                self.seen += ("start",)
+        def batch(records, targets):
+            assert len(records) == len(targets)
+            seen.append("batch")
 
-            def batch(self, records, targets):
-                assert len(records) == len(targets)
-                self.seen += ("batch",)
-
-            def before_noise(self, training):
-                self.seen += ("before",)
-
-            def after_noise(self, training):
-                self.seen += ("after",)
-
-        order, made = Order(), private()
+        order = watcher(
+            needs_batches=True, batch=batch, start=lambda _: seen.append("start"),
+            before_noise=lambda _: seen.append("before"),
+            after_noise=lambda _: seen.append("after"),
+        )  # fmt: skip
         monitor = watch(made, watchers=[order])
         with BatchMemoryManager(
             data_loader=made.loader, max_physical_batch_size=100, optimizer=made.optimizer
         ) as parts:
             made.train(loader=parts)
-        assert order.seen == ("start", *("batch", "before", "after") * 6)
+        assert seen == ["start", *("batch", "before", "after") * 6]
         made.model.eval()
         made.criterion(made.model(torch.zeros(2, 4)), torch.zeros(2, dtype=torch.long))
         monitor.detach()
         made.model.train()
         made.train()
-        assert order.seen.count("batch") == 6
+        assert seen.count("batch") == 6
 
     def test_a_watcher_can_ask_what_is_claimed(self, private):
-        class Asks(Watcher):
-            name = "asks"
-            claims = ()
-
-            def after_noise(self, training):
-                self.claims += (training.claim(),)
-
-        asks, made = Asks(), private(noise=1.0)
+        claims, made = [], private(noise=1.0)
+        asks = watcher(after_noise=lambda training: claims.append(training.claim()))
         monitor = watch(made, watchers=[asks], other_mechanisms=[Gaussian(20.0)])
         made.train()
-        assert asks.claims[0] == Gaussian(20.0)
+        assert claims[0] == Gaussian(20.0)
         claim = Composition(Gaussian(20.0), *certified(DPSGD(1.0, RATE, 3)).mechanisms)
-        assert asks.claims[3] == claim
+        assert claims[3] == claim
         made.optimizer.noise_multiplier = 0.0
         with pytest.warns(PrivacyWarning, match="no noise"):
             made.train()
         assert (
             monitor.training.claim()
             == monitor.mechanism()
-            == asks.claims[-1].__class__(12, "no noise was added")
+            == claims[-1].__class__(12, "no noise was added")
         )
 
     def test_an_error_of_a_watcher_is_raised_and_spends_nothing(self, private):
-        class Bad(Watcher):
-            name = "bad"
-
-            def before_noise(self, training):
-                raise RuntimeError("broken")
-
-        monitor = watch(made := private(), watchers=[Bad()])
+        bad = watcher("bad", before_noise=lambda _: 1 / 0)
+        monitor = watch(made := private(), watchers=[bad])
         before = [p.clone() for p in made.model.parameters()]
-        with pytest.raises(RuntimeError, match="broken") as caught:
+        with pytest.raises(ZeroDivisionError) as caught:
             made.train()
         assert caught.value.__notes__ == ["This was raised by a watcher of the monitor, Bad."]
         assert monitor.ledger.steps == len(made.engine.accountant.history) == 0
