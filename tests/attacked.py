@@ -1,5 +1,7 @@
 """Small trainings with Opacus and a monitor on them, for attacks on what is certified."""
 
+from functools import partial
+
 import pytest
 import torch
 from opacus import PrivacyEngine
@@ -12,6 +14,7 @@ QUIET = pytest.mark.filterwarnings("ignore::dprime.monitor.PrivacyWarning")
 
 ALL_MODES = ("hooks", "functorch", "ew", "ghost")
 FEATURES, CLASSES, RECORDS = 6, 3, 60
+STEPS, TWO = 5, 2
 
 
 def records(count=RECORDS, features=FEATURES, classes=CLASSES, seed=1):
@@ -26,6 +29,19 @@ def network():
 
 def sgd(weights, rate=0.1):
     return torch.optim.SGD([p for p in weights if p.requires_grad], lr=rate)
+
+
+class Calls(nn.Module):
+    """A model that does what a function of its parts and its input says."""
+
+    def __init__(self, does, **parts):
+        super().__init__()
+        self.does = does
+        for name, part in parts.items():
+            setattr(self, name, part)
+
+    def forward(self, x):
+        return self.does(self, x)
 
 
 class Training:
@@ -70,11 +86,29 @@ class Training:
         self.backward(x, y)
         self.optimizer.step()
 
-    def train(self, epochs=1):
+    def train(self, epochs=1, between=None, after=None):
+        """Epochs of steps, with something done before and after each step of the optimizer."""
         for _ in range(epochs):
             for x, y in self.loader:
-                self.step(x, y)
+                if between is None:
+                    self.step(x, y)
+                else:
+                    self.backward(x, y)
+                    between(x, y)
+                    self.optimizer.step()
+                if after is not None:
+                    after(x, y)
         return self
+
+    def next_step(self):
+        self.step(*next(iter(self.loader)))
+        return self
+
+    def change(self, write):
+        """Write to every weight by hand."""
+        with torch.no_grad():
+            for p in self.net.parameters():
+                write(p)
 
     def clipped_sum(self, x, y):
         """Of one batch, as the optimizer has it before the noise."""
@@ -106,3 +140,48 @@ def not_covered(training, problem):
     assert problem.warning in training.monitor.warnings
     assert "Not private" in str(training.monitor)
     return True
+
+
+class Clipping(Training):
+    """Its first record shows whether each is clipped for itself; a monitor comes when asked for."""
+
+    noise, batch, attached = 4.0, 16, False
+    optimizer_of = staticmethod(partial(sgd, rate=0.01))
+
+    def __init__(self, net, *tensors, mode="hooks", **made):
+        super().__init__(net, TensorDataset(*tensors) if tensors else None, mode, **made)
+        self.first = [tensor[: made.get("batch", self.batch)] for tensor in tensors]
+
+    def watched(self, epochs=1):
+        self.attach()
+        return self.train(epochs)
+
+    def gives_away(self, least, problem):
+        """The first record moves the sum of the first batch, and no certificate is left."""
+        assert self.moved(*self.first) > least
+        return not_covered(self.watched(), problem)
+
+
+def vectors(count=160, features=6, classes=TWO):
+    """The first record is long."""
+    x, y = torch.randn(count, features), torch.randint(0, classes, (count,))
+    x *= 0.1
+    x[0] = 3.0
+    return x, y
+
+
+def sequences(count=160, features=6):
+    x, y = torch.randn(count, STEPS, features) * 0.1, torch.randint(0, TWO, (count,))
+    x[0] = 30.0
+    return x, y
+
+
+def disagreeing(net, x, y):
+    """The network and its data, where the first record has the label that is least expected."""
+    with torch.no_grad():
+        y[0] = net(x[:1])[0].argmin()
+    return net, x, y
+
+
+def linear():
+    return nn.Linear(6, TWO)

@@ -3,29 +3,22 @@
 The accountant records what a right training would have spent: that is the claim.
 """
 
-from functools import partial
-
 import torch
 from opacus import PrivacyEngine
 from torch import nn
-from torch.utils.data import TensorDataset
+from torch.utils.data import DataLoader, TensorDataset
 
-from attacked import Training, sgd
+import private_training
 
 MODES = ("hooks", "ew", "functorch", "ghost")
 
 
-class Private(Training):
-    """A training that no monitor is attached to yet."""
-
-    attached = False
+class Private(private_training.Private):
+    """A training by steps."""
 
     def parts(self):
         """What a monitor is attached to."""
-        return {
-            "privacy_engine": self.engine, "model": self.model, "optimizer": self.optimizer,
-            "data_loader": self.loader, "criterion": self.criterion,
-        }  # fmt: skip
+        return {"privacy_engine": self.engine, **self.named()}
 
     def train(self, steps, loader=None):
         """`steps` physical batches."""
@@ -39,12 +32,23 @@ class Private(Training):
 
 
 def made_private(
-    model, dataset, *, batch=32, clip_norm=1.0, rate=0.1, mode="hooks", seed=0, **options
+    model, dataset, *, noise, batch=32, clip_norm=1.0, rate=0.1, mode="hooks", seed=0, **options
 ):
     """A model and its data, made private as users do it."""
     torch.manual_seed(seed)
-    made = {"engine": PrivacyEngine(), "optimizer": partial(sgd, rate=rate), **options}
-    return Private(model, dataset, mode, batch=batch, norm=clip_norm, **made)
+    engine, criterion = PrivacyEngine(), nn.CrossEntropyLoss()
+    made = engine.make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=rate),
+        data_loader=DataLoader(dataset, batch_size=batch),
+        noise_multiplier=noise,
+        max_grad_norm=clip_norm,
+        criterion=criterion,
+        grad_sample_mode=mode,
+        **options,
+    )
+    wrapped, optimizer, *loss, loader = made
+    return Private(engine, wrapped, optimizer, loader, loss[0] if loss else criterion)
 
 
 def toy(size=100, features=20, classes=3, seed=0):

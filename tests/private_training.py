@@ -73,18 +73,18 @@ class Maker:
 
     def __call__(
         self, mode="hooks", *, engine=None, net=None, loader=None, noise=1.0, norm=1.0,
-        trained=nn.Module.parameters, **options,
+        trained=nn.Module.parameters, optimizer=None, criterion=None, **options,
     ):  # fmt: skip
         net = net or self.network()
         with warnings.catch_warnings():  # also where all warnings are counted
             warnings.filterwarnings("ignore", "Secure RNG turned off")
             engine = engine() if engine is not None else PrivacyEngine(accountant="rdp")
         made = engine.make_private(
-            module=net, optimizer=torch.optim.SGD(trained(net), lr=0.1),
-            data_loader=loader or self.loader(), criterion=nn.CrossEntropyLoss(),
+            module=net, optimizer=optimizer or torch.optim.SGD(trained(net), lr=0.1),
+            data_loader=loader or self.loader(), criterion=criterion or nn.CrossEntropyLoss(),
             noise_multiplier=noise, max_grad_norm=norm, grad_sample_mode=mode, **options,
         )  # fmt: skip
-        criterion = made[2] if len(made) == 4 else nn.CrossEntropyLoss()
+        criterion = made[2] if len(made) == 4 else criterion or nn.CrossEntropyLoss()
         torch.manual_seed(7)
         return Private(engine, made[0], made[1], made[-1], criterion)
 

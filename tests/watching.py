@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dprime import DPSGD, Composition
-from dprime.monitor import Monitor, PrivacyWarning
+from dprime.monitor import Monitor, PrivacyWarning, Watcher
 from dprime.monitor.tails import FLOAT32_END, NoiseTails
 
 RATE = 1 / 6
@@ -24,6 +24,39 @@ def watch(made, **options):
 def watch_shuffled(made, **options):
     with pytest.warns(PrivacyWarning, match="not drawn by Poisson sampling"):
         return watch(made, **options)
+
+
+def trained(made, passes=1, **options):
+    """A training and its monitor after some epochs."""
+    monitor = watch(made, **options)
+    made.train(passes)
+    return made, monitor
+
+
+def watcher(name="own", *, needs_batches=False, **moments):
+    """A watcher that does this at each moment."""
+    known = {moment: staticmethod(act) for moment, act in moments.items()}
+    kind = type(name.title(), (Watcher,), known)
+    kind.name, kind.needs_batches = name, needs_batches
+    return kind()
+
+
+def reason(monitor):
+    """Why nothing is certified; empty where something is."""
+    return getattr(monitor.ledger.mechanism(), "reason", "")
+
+
+def reasons(monitor):
+    """Those of all steps."""
+    return {step.problem for step, _ in monitor.ledger.entries} - {""}
+
+
+def refused(monitor, act, problem):
+    """That what is done now leaves no certificate, for this reason, with a warning."""
+    with pytest.warns(PrivacyWarning):
+        act()
+    assert reason(monitor) == problem
+    assert problem.warning in monitor.warnings
 
 
 def values(answers):

@@ -18,6 +18,7 @@ from attacked import (
     CLASSES,
     FEATURES,
     QUIET,
+    Calls,
     Training,
     certified,
     not_covered,
@@ -27,11 +28,6 @@ from dprime.monitor.problems import Problem
 
 pytestmark = QUIET
 BOTH = pytest.mark.parametrize("mode", ["hooks", "ghost"])
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(3)
 
 
 def few():
@@ -44,10 +40,7 @@ def test_plain_training_is_certified(mode):
 
 
 def test_warnings_are_sentences():
-    """Each has its cause, and what to do, after a colon."""
-    for sentence in (problem.warning for problem in Problem):
-        assert ":" in sentence
-        assert sentence.endswith(".")
+    assert all(problem.warning.endswith(".") for problem in Problem)
 
 
 def steep():
@@ -72,40 +65,35 @@ def test_the_model_tells_that_a_record_without_a_finite_gradient_was_there(mode,
     assert not_covered(Training(steep(), bad, mode).train(4), Problem.NOT_FINITE)
 
 
-class Tokens(nn.Module):
+def tokens():
     """The head sees the tokens of all records as if each were a record."""
 
-    def __init__(self):
-        super().__init__()
-        self.embed, self.head = nn.Linear(FEATURES, 6), nn.Linear(6, CLASSES)
+    def does(net, x):
+        found = net.embed(x.unsqueeze(1).repeat(1, 8, 1))
+        return net.head(found.reshape(-1, 6)).reshape(len(x), 8, CLASSES).mean(1)
 
-    def forward(self, x):
-        tokens = self.embed(x.unsqueeze(1).repeat(1, 8, 1))
-        return self.head(tokens.reshape(-1, 6)).reshape(len(x), 8, CLASSES).mean(1)
+    return Calls(does, embed=nn.Linear(FEATURES, 6), head=nn.Linear(6, CLASSES))
 
 
 def test_a_record_counts_for_each_of_its_tokens():
     """M2: every weight's gradients must have a row for each record."""
     x, y = few()
-    attacked = Training(Tokens(), attach=False, norm=[0.5] * 4, clipping="per_layer")
+    attacked = Training(tokens(), attach=False, norm=[0.5] * 4, clipping="per_layer")
     apart = attacked.clipped_sum(3.0 * x, y) - attacked.clipped_sum(3.0 * x[1:], y[1:])
     assert float(apart.norm()) > 2.0
-    training = Training(Tokens(), norm=[0.5] * 4, clipping="per_layer")
+    training = Training(tokens(), norm=[0.5] * 4, clipping="per_layer")
     assert not_covered(training.train(), Problem.UNEVEN)
 
 
-class Tied(nn.Module):
+def tied():
     """A weight that is also used outside of its layer."""
 
-    def __init__(self, scale=10.0):
-        super().__init__()
-        self.first, self.scale, self.on = nn.Linear(FEATURES, FEATURES, bias=False), scale, True
+    def does(net, x):
+        hidden = net.first(x)
+        more = functional.linear(10.0 * hidden.detach(), net.first.weight) if net.on else 0.0
+        return hidden + more
 
-    def forward(self, x):
-        hidden = self.first(x)
-        if not self.on:
-            return hidden
-        return hidden + functional.linear(self.scale * hidden.detach(), self.first.weight)
+    return Calls(does, first=nn.Linear(FEATURES, FEATURES, bias=False), on=True)
 
 
 class Mixing(nn.Module):
@@ -117,41 +105,35 @@ class Mixing(nn.Module):
         return nn.functional.cross_entropy(10.0 * out.mean(0) + out, y, reduction="none")
 
 
-class Words(nn.Module):
-    def __init__(self, recurrent):
-        super().__init__()
-        self.embed, self.out = nn.Embedding(9, 5), nn.Linear(5, CLASSES)
-        self.cell = DPLSTM(5, 5, batch_first=True) if recurrent else None
+def words(recurrent):
+    def does(net, x):
+        found = net.embed((x.abs() * 3).long().clamp(max=8))
+        return net.out((net.cell(found)[0] if recurrent else found).mean(1))
 
-    def forward(self, x):
-        found = self.embed((x.abs() * 3).long().clamp(max=8))
-        found = self.cell(found)[0] if self.cell else found
-        return self.out(found.mean(1))
+    cell = DPLSTM(5, 5, batch_first=True) if recurrent else None
+    return Calls(does, embed=nn.Embedding(9, 5), out=nn.Linear(5, CLASSES), cell=cell)
 
 
 class TestGhost:
     """M3: what ghost mode does not see is not clipped."""
 
     def test_a_tied_head(self):
-        assert Training(Tied(), mode="ghost", attach=False).moved(*few()) > 2.0
-        assert not_covered(Training(Tied(), mode="ghost").train(), Problem.TOO_LONG)
+        assert Training(tied(), mode="ghost", attach=False).moved(*few()) > 2.0
+        assert not_covered(Training(tied(), mode="ghost").train(), Problem.TOO_LONG)
 
     def test_a_head_that_is_only_tied_later(self):
-        training = Training(Tied(), mode="ghost")
+        training = Training(tied(), mode="ghost")
         training.net.on = False
         assert certified(training.train())
         training.net.on = True
-        training.step(*next(iter(training.loader)))
-        assert not_covered(training, Problem.TOO_LONG)
+        assert not_covered(training.next_step(), Problem.TOO_LONG)
 
     def test_a_penalty_in_the_loss(self):
         class Penalised(Training):
             def loss(self, x, y):
                 return super().loss(x, y) + 10.0 * sum((p**2).sum() for p in self.net.parameters())
 
-        training = Penalised(mode="ghost")
-        training.step(*next(iter(training.loader)))
-        assert not_covered(training, Problem.TOO_LONG)
+        assert not_covered(Penalised(mode="ghost").next_step(), Problem.TOO_LONG)
 
     def test_a_loss_that_mixes_records(self):
         assert not_covered(Training(mode="ghost", criterion=Mixing()).train(), Problem.TOO_LONG)
@@ -162,7 +144,7 @@ class TestGhost:
             nn.Unflatten(1, (1, FEATURES)), nn.Conv1d(1, 4, 2), nn.GroupNorm(2, 4), nn.Flatten(),
             nn.Linear(4 * (FEATURES - 1), CLASSES),
         )  # fmt: skip
-        net = layers if name == "convolution" else Words(name == "lstm")
+        net = layers if name == "convolution" else words(name == "lstm")
         assert certified(Training(net, mode="ghost").train(2), warnings=[])
 
 
@@ -187,8 +169,7 @@ class TestOtherWeights:
         training = made(attach=True).train()
         assert certified(training)
         training.net[0].requires_grad_(True)
-        training.step(*next(iter(training.loader)))
-        training.net[0].requires_grad_(False)
+        training.next_step().net[0].requires_grad_(False)
         assert not_covered(training.train(), Problem.LATER)
 
     def test_weights_that_join_the_optimizer_later(self):
@@ -282,49 +263,39 @@ class TestOtherChanges:
     def test_weights_that_are_moved_while_gradients_are_computed(self):
         """Sharpness-aware minimisation with raw gradients, which takes its shift back."""
         training = Training().train()
-        x, y = next(iter(training.loader))
-        with torch.no_grad():
-            for p in training.net.parameters():
-                p.add_(0.1)
-        training.backward(x, y)
-        with torch.no_grad():
-            for p in training.net.parameters():
-                p.sub_(0.1)
+        training.change(lambda p: p.add_(0.1))
+        training.backward(*next(iter(training.loader)))
+        training.change(lambda p: p.sub_(0.1))
         training.optimizer.step()
         assert not_covered(training, Problem.MOVED)
 
     def test_a_second_pass_at_weights_that_a_raw_gradient_moved(self):
         training = Training().train()
-        for x, y in training.loader:
+
+        def move(x, y):
+            before = copy.deepcopy(training.net.state_dict())
+            training.change(lambda p: p.data.add_(3.0 * p.grad / p.grad.norm()))
             training.backward(x, y)
-            before = [p.detach().clone() for p in training.net.parameters()]
-            for p in training.net.parameters():
-                p.data.add_(3.0 * p.grad / p.grad.norm())
-            training.backward(x, y)
-            for p, value in zip(training.net.parameters(), before, strict=True):
-                p.data.copy_(value)
-            training.optimizer.step()
-        assert not_covered(training, Problem.MOVED)
+            training.net.load_state_dict(before)
+
+        assert not_covered(training.train(between=move), Problem.MOVED)
 
     def test_weights_that_are_put_back_are_as_before(self):
         """An evaluation with averaged weights between two steps."""
         training = Training().train()
         own = copy.deepcopy(training.net.state_dict())
-        with torch.no_grad():
-            for p in training.net.parameters():
-                p.mul_(0.9)
+        training.change(lambda p: p.mul_(0.9))
         training.net.load_state_dict(own)
         assert certified(training.train(), warnings=[])
 
     def test_changes_that_follow_a_public_rule_can_be_accepted(self):
         training = Training()
-        for x, y in training.loader:
-            training.step(x, y)
-            with torch.no_grad():
-                for p in training.net.parameters():
-                    p.clamp_(-0.2, 0.2)
+
+        def clamp(*_):
+            training.change(lambda p: p.clamp_(-0.2, 0.2))
             training.monitor.accept_changes()
-        assert certified(training)
+
+        assert certified(training.train(after=clamp))
         assert [w for w in training.monitor.warnings if "accepted" in w]
 
     def test_writes_to_trained_weights_are_found_beside_many_frozen_values(self):
@@ -332,15 +303,14 @@ class TestOtherChanges:
             nn.Linear(FEATURES, 1100), nn.Linear(1100, 1000), nn.Linear(1000, CLASSES)
         ).requires_grad_(False)
         net[2].requires_grad_(True)
-        training, steps = Training(net), 0
-        for _ in range(2):
-            for x, y in training.loader:
-                training.backward(x, y)
-                raw, steps = net[2].weight.grad.clone(), steps + 1
-                training.optimizer.step()
-                if steps in (2, 4, 5, 8, 9, 10):  # so that steps 1, 2, 4, 8 see nothing
-                    net[2].weight.data -= 5.0 * raw
-        assert not_covered(training, Problem.MOVED)
+        raw = []
+
+        def write(*_):
+            if len(raw) in (2, 4, 5, 8, 9, 10):  # so that steps 1, 2, 4, 8 see nothing
+                net[2].weight.data -= 5.0 * raw[-1]
+
+        keep = lambda *_: raw.append(net[2].weight.grad.clone())  # noqa: E731
+        assert not_covered(Training(net).train(2, keep, write), Problem.MOVED)
 
     def test_what_the_monitor_before_saw_is_not_forgotten(self):
         training = Training().train()

@@ -28,11 +28,6 @@ from dprime.monitor.problems import Problem
 pytestmark = QUIET
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 class Always(UniformWithReplacementSampler):
     """Opacus' sampler, but with record 0 in every batch."""
 
@@ -120,21 +115,23 @@ class TestSettings:
 
     def test_a_divisor_that_is_the_size_of_the_batch(self):
         training = Training()
-        for x, y in training.loader:
+
+        def divide(x, _):
             training.optimizer.expected_batch_size = max(1, len(x))
-            training.step(x, y)
-        assert not_covered(training, Problem.RESET)
+
+        assert not_covered(training.train(between=divide), Problem.RESET)
 
     @pytest.mark.parametrize("name", ["noise_multiplier", "max_grad_norm"])
     @pytest.mark.parametrize("mode", ["hooks", "ghost"])
     def test_a_setting_chosen_by_the_raw_loss(self, name, mode):
         training = Training(mode=mode)
-        for x, y in training.loader:
+
+        def choose(x, y):
             with torch.no_grad():
                 raw = functional.cross_entropy(training.net(x), y)
             setattr(training.optimizer, name, 1.0 + float(raw))
-            training.step(x, y)
-        assert not_covered(training, Problem.RESET)
+
+        assert not_covered(training.train(between=choose), Problem.RESET)
 
     def test_a_schedule_of_opacus_is_covered_with_a_condition(self):
         training = Training()

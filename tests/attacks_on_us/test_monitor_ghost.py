@@ -7,18 +7,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from attacked import QUIET, certified, not_covered
-from clipped import CLASSES, Training, disagreeing, linear, vectors
+from attacked import QUIET, TWO, Clipping, certified, disagreeing, linear, not_covered, vectors
 from dprime import DPSGD
 from dprime.monitor.problems import Problem
 
 pytestmark = QUIET
-Ghost = partial(Training, mode="ghost")
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
+Ghost = partial(Clipping, mode="ghost")
 
 
 @pytest.mark.parametrize("criterion", [nn.BCEWithLogitsLoss, nn.MSELoss])
@@ -42,7 +36,7 @@ def test_one_loss_for_each_record_is_covered():
 def test_another_norm_during_backward():
     """The model clips to 50, and says 1 to whoever asks later."""
 
-    class Loud(Training):
+    class Loud(Clipping):
         def backward(self, x, y):
             self.model.max_grad_norm = 50.0
             super().backward(x, y)
@@ -90,7 +84,7 @@ def test_a_hook_that_undoes_the_factors():
 
 
 def test_a_second_pass_without_the_factors():
-    class ByHand(Training):
+    class ByHand(Clipping):
         def backward(self, x, y):
             self.optimizer.zero_grad()
             losses = functional.cross_entropy(self.model(x), y, reduction="none")
@@ -105,7 +99,7 @@ def test_a_second_pass_without_the_factors():
     assert training.gives_away(3.0, Problem.REPLACED)
 
 
-class Freezing(Training):
+class Freezing(Clipping):
     steps = 0
 
     def backward(self, x, y):
@@ -115,7 +109,7 @@ class Freezing(Training):
         super().backward(x, y)
 
 
-class Called(Training):
+class Called(Clipping):
     steps = 0
 
     def backward(self, x, y):
@@ -146,8 +140,8 @@ class TestNormsOfAnEarlierBatch:
         assert not_covered(made().watched(), Problem.STALE)
 
     def test_a_call_without_backward(self):
-        x, y = torch.rand(160, 1, 6, 6), torch.randint(0, CLASSES, (160,))
-        net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Conv2d(4, CLASSES, 4), nn.Flatten())
+        x, y = torch.rand(160, 1, 6, 6), torch.randint(0, TWO, (160,))
+        net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Conv2d(4, TWO, 4), nn.Flatten())
         training = Called(net, x, y, mode="ghost", norm=0.05, poisson_sampling=False).watched()
         x[0] = 40.0
         assert training.moved(x[:16], y[:16], without=[5, *range(1, 16)]) > 2.5

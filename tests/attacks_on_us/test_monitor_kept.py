@@ -11,78 +11,60 @@ pytestmark = QUIET
 BOTH = pytest.mark.parametrize("mode", ["hooks", "ghost"])
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 class Layered(nn.Module):
     """A linear layer, and what is kept of the records that pass."""
 
-    def __init__(self):
+    def __init__(self, keep, **buffers):
         super().__init__()
-        self.layer = nn.Linear(FEATURES, CLASSES)
+        self.layer, self.keep = nn.Linear(FEATURES, CLASSES), keep
+        for name, start in buffers.items():
+            self.register_buffer(name, start)
 
     def forward(self, x):
         if self.training and len(x):
-            self.keep(x.detach())
+            self.keep(self, x.detach())
         return self.layer(x)
 
 
-class Counting(Layered):
+def counting(counts, dtype=torch.long):
     """Counts, in a buffer of one number, what `counts` says of the records of a call."""
-
-    def __init__(self, counts, dtype=torch.long):
-        super().__init__()
-        self.counts = counts
-        self.register_buffer("count", torch.zeros((), dtype=dtype))
-
-    def forward(self, x):
-        if self.training:
-            self.count += self.counts(x)
-        return self.layer(x)
+    return Layered(lambda layer, x: layer.count.add_(counts(x)), count=torch.zeros((), dtype=dtype))
 
 
-class Bank(Layered):
-    """Keeps the first record of a batch in a buffer."""
-
-    def __init__(self, way):
-        super().__init__()
-        self.way = way
-        if way != "late":
-            self.register_buffer("kept", torch.zeros(FEATURES))
-
-    def keep(self, x):
-        if self.way == "late" and not hasattr(self, "kept"):
-            self.register_buffer("kept", x[0].clone())
-        elif self.way == "in place":
-            self.kept.data.copy_(x[0])
-        elif self.way == "anew":
-            self.kept = x[0].clone()
-        elif self.way == "once" and not self.kept.any():
-            self.kept.copy_(x[0])
+def in_place(layer, x):
+    layer.kept.data.copy_(x[0])
 
 
-class Module(nn.Module):
-    def __init__(self, rows):
-        super().__init__()
-        self.register_buffer("rows", rows.clone())
+def anew(layer, x):
+    layer.kept = x[0].clone()
 
 
-class Keeping(Layered):
-    """Puts records of every batch into a new module."""
-
-    bank = None
-
-    def keep(self, x):
-        self.bank = Module(x[:3])
+def once(layer, x):
+    if not layer.kept.any():
+        layer.kept.copy_(x[0])
 
 
-class Masked(Layered):
+def late(layer, x):
+    if not hasattr(layer, "kept"):
+        layer.register_buffer("kept", x[0].clone())
+
+
+def in_a_module(layer, x):
+    layer.bank = nn.Module()
+    layer.bank.register_buffer("rows", x[:3].clone())
+
+
+def pointing(layer, x):
+    """Says in a buffer, whose norm stays 1, which batch was the last one."""
+    layer.place.copy_(torch.eye(50)[int(x[0, 0].abs() * 20) % 50])
+
+
+class Masked(nn.Module):
     """Makes a mask that is not saved when it is first called."""
 
     def __init__(self):
         super().__init__()
+        self.layer = nn.Linear(FEATURES, CLASSES)
         self.register_buffer("mask", None, persistent=False)
 
     def forward(self, x):
@@ -91,26 +73,10 @@ class Masked(Layered):
         return self.layer(x * self.mask)
 
 
-class Pointing(Layered):
-    """Says in a buffer, whose norm stays 1, which batch was the last one."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("place", torch.eye(50)[0].clone())
-
-    def keep(self, x):
-        self.place.copy_(torch.eye(50)[int(x[0, 0].abs() * 20) % 50])
-
-
 class Extra(Layered):
     """Saves records, or what it was made with, besides its weights."""
 
-    def __init__(self, keeps):
-        super().__init__()
-        self.keeps, self.kept = keeps, torch.ones(2)
-
-    def keep(self, x):
-        self.kept = x[:3].clone() if self.keeps else self.kept
+    kept = torch.ones(2)
 
     def get_extra_state(self):
         return {"kept": self.kept}
@@ -123,25 +89,26 @@ class TestBuffers:
     """M11: what goes with the model, and is no weight."""
 
     @pytest.mark.parametrize("mode", ALL_MODES)
-    @pytest.mark.parametrize("way", ["in place", "anew", "late", "once"])
-    def test_a_buffer_that_keeps_records(self, mode, way):
-        training = Training(Bank(way), mode=mode).train()
+    @pytest.mark.parametrize("keep", [in_place, anew, late, once])
+    def test_a_buffer_that_keeps_records(self, mode, keep):
+        buffers = {} if keep is late else {"kept": torch.zeros(FEATURES)}
+        training = Training(Layered(keep, **buffers), mode=mode).train()
         assert (records().tensors[0] == training.net.state_dict()["kept"]).all(1).any()
         assert not_covered(training, Problem.BUFFERS)
 
     def test_a_count_of_batches_with_an_outlier_is_not_one_of_steps(self):
-        training = Training(Counting(lambda x: int((x.abs() > 2.4).any()))).train(3)
+        training = Training(counting(lambda x: int((x.abs() > 2.4).any()))).train(3)
         assert 0 < int(training.net.count) < 18
         assert not_covered(training, Problem.BUFFERS)
 
     @pytest.mark.parametrize("dtype", [torch.long, torch.float32])
     def test_a_count_of_steps_is_covered(self, dtype):
-        training = Training(Counting(lambda _: 1, dtype)).train(3)
+        training = Training(counting(lambda _: 1, dtype)).train(3)
         assert int(training.net.count) == 18
         assert certified(training, warnings=[])
 
     def test_records_in_a_module_that_comes_later(self):
-        training = Training(Keeping()).train()
+        training = Training(Layered(in_a_module)).train()
         assert training.model.state_dict()["_module.bank.rows"].shape == (3, FEATURES)
         assert not_covered(training, Problem.BUFFERS)
 
@@ -152,13 +119,15 @@ class TestBuffers:
         assert not_covered(training.train(), Problem.BUFFERS)
 
     def test_a_buffer_that_changes_but_for_its_norm(self):
-        assert not_covered(Training(Pointing()).train(), Problem.BUFFERS)
+        net = Layered(pointing, place=torch.eye(50)[0].clone())
+        assert not_covered(Training(net).train(), Problem.BUFFERS)
 
     def test_records_in_an_extra_state_and_what_stays_there(self):
-        training = Training(Extra(keeps=True)).train()
-        assert training.model.state_dict()["_module._extra_state"]["kept"].shape[1] == FEATURES
+        training = Training(Extra(anew)).train()
+        kept = training.model.state_dict()["_module._extra_state"]["kept"]
+        assert (records().tensors[0] == kept).all(1).any()
         assert not_covered(training, Problem.BUFFERS)
-        assert certified(Training(Extra(keeps=False)).train(), warnings=[])
+        assert certified(Training(Extra(lambda *_: None)).train(), warnings=[])
 
     def test_a_criterion_that_is_trained(self):
         class Centres(nn.Module):
@@ -170,25 +139,21 @@ class TestBuffers:
                 return ((out - self.centres[y]) ** 2).sum(1).mean()
 
         criterion = Centres()
-        training = Training(criterion=criterion)
         other = torch.optim.SGD(criterion.parameters(), lr=1.0)
-        for x, y in training.loader:
-            training.step(x, y)
-            other.step()
+        training = Training(criterion=criterion).train(after=lambda *_: other.step())
         assert criterion.centres.abs().max() > 0.01
         assert not_covered(training, Problem.OUTSIDE)
 
 
 def test_of_a_model_in_use_the_report_does_not_say_that_its_weights_are_others():
-    training = Training(Counting(lambda _: 1))
-    for x, y in training.loader:
-        training.backward(x, y)
+    training = Training(counting(lambda _: 1))
+
+    def look(*_):
         assert "other ones" not in str(training.monitor)
-        training.optimizer.step()
-        assert "other ones" not in str(training.monitor)
-    training.net.double()
+
+    training.train(between=look, after=look).net.double()
     assert certified(training, warnings=[])
-    assert "other ones" not in str(training.monitor)
+    look()
 
 
 @BOTH

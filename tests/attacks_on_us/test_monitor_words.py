@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,8 +16,9 @@ from dprime.attributes import Attribute, AttributeInference
 from dprime.check.files import check_script
 from dprime.check.source import Source
 from dprime.monitor import PrivacyWarning
-from dprime.monitor.checks import mixes
+from dprime.monitor.layers import problems_of
 from dprime.monitor.ledger import NoGuarantee
+from dprime.monitor.problems import Problem
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:GDP accounting is experimental"),
@@ -116,7 +118,7 @@ def test_the_fix_of_opacus_leaves_statistics():
         before = layer.running_mean.clone()
         layer(torch.ones(3, 2, 4))
         assert not torch.equal(layer.running_mean, before)
-        assert mixes(layer)
+        assert problems_of(layer, SimpleNamespace(ghost=False)) == {Problem.MIXED}
 
 
 def test_running_statistics_give_a_record_away():

@@ -38,7 +38,7 @@ def one_step(criterion, rare, mode="hooks"):
 @pytest.mark.parametrize("kind", [nn.CrossEntropyLoss, nn.NLLLoss])
 def test_class_weights_in_a_mean(kind):
     """The rare record divides everybody's gradient by 13 before it is clipped."""
-    with pytest.warns(PrivacyWarning, match="divides the loss of a batch by the class weights"):
+    with pytest.warns(PrivacyWarning, match="the loss divides by what the labels"):
         inside, monitor = one_step(kind(weight=WEIGHTS), rare=True)
     with pytest.warns(PrivacyWarning, match="weigh each record's loss, and take the mean"):
         outside, _ = one_step(kind(weight=WEIGHTS), rare=False)

@@ -92,6 +92,29 @@ class TestLightning:
         with pytest.raises(ValueError, match="monitor must be given, but it is missing"):
             self.fit(private(), LightningMonitor(), tmp_path, 1)
 
+    def test_it_looks_for_the_monitor_of_each_training(self, private):
+        from dprime.monitor import LightningMonitor
+
+        class Module:
+            def log_dict(self, values):
+                self.logged = values
+
+        callback, module = LightningMonitor(), Module()
+        for noise in (20.0, 1.0):
+            made = private(noise=noise)
+            module.monitor = watch(made)
+            callback.on_fit_start(None, module)
+            assert callback.state_dict() == {}
+            callback.on_train_start(None, module)
+            made.train()
+            callback.on_train_epoch_end(None, module)
+            assert module.logged == module.monitor.numbers()
+            assert callback.state_dict()["ledger"] == module.monitor.state_dict()["ledger"]
+        given = LightningMonitor(monitor := watch(private()))
+        given.on_fit_start(None, module)
+        given.on_train_start(None, module)
+        assert given.monitor is monitor
+
 
 class Named(Dataset):
     """Records as the Trainer wants them."""

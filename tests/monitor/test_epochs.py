@@ -6,7 +6,7 @@ from torch.utils.data import DataLoader
 from dprime import DPSGD
 from dprime.monitor import PrivacyWarning
 from private_training import Maker
-from watching import RATE, certified, watch
+from watching import RATE, certified, trained, watch
 
 
 def pairs(monitor):
@@ -114,8 +114,7 @@ def test_batches_of_any_loop_make_epochs(private, loop):
 
 
 def test_an_epoch_that_seemed_over_is_corrected(private):
-    made = private()
-    monitor = watch(made)
+    monitor = watch(made := private())
     ahead = list(made.loader)
     for records, labels in ahead[:4]:
         made.step(records, labels)
@@ -153,9 +152,7 @@ def test_lines_end_with_the_monitor(private):
 
 
 def test_the_numbers_of_an_epoch_in_json(private):
-    made = private()
-    monitor = watch(made)
-    made.train()
+    _, monitor = trained(private())
     (at,) = monitor.history()
     assert at.as_json() == {"epoch": 1, "step": 6, "value": at.value, "kind": "certified"}
 

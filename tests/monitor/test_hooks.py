@@ -13,9 +13,9 @@ import torch
 from torch.optim.optimizer import _global_optimizer_pre_hooks
 
 from dprime import DPSGD
-from dprime.monitor import PrivacyWarning, Watcher
+from dprime.monitor import PrivacyWarning
 from dprime.monitor.hooks import MARK, Hooks, _Listener
-from watching import RATE, watch
+from watching import RATE, trained, watch, watcher
 
 
 def through_a_file(model):
@@ -28,9 +28,7 @@ def through_a_file(model):
 @pytest.mark.parametrize("copied", [copy.deepcopy, through_a_file])
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])
 def test_a_whole_model_is_copied_without_the_monitor(private, mode, copied):
-    made = private(mode)
-    monitor = watch(made)
-    made.train()
+    made, monitor = trained(private(mode))
     other = copied(made.model)
     records = torch.ones(2, 4)
     assert torch.equal(other.eval()(records), made.model.eval()(records))
@@ -95,14 +93,8 @@ def test_a_model_that_is_not_wrapped(private, mode):
     made = private(mode, net=net, wrap_model=False)
     seen = []
 
-    class Sizes(Watcher):
-        name = "sizes"
-        needs_batches = True
-
-        def batch(self, records, targets):
-            seen.append(len(records))
-
-    monitor = watch(made, watchers=[Sizes()])
+    sizes = watcher(needs_batches=True, batch=lambda records, _: seen.append(len(records)))
+    monitor = watch(made, watchers=[sizes])
     hooks, made.model = made.model, net
     made.train()
     hooks.cleanup()
@@ -124,13 +116,9 @@ def test_twice_is_refused(private):
 
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])
 def test_detaching_leaves_nothing_behind(private, mode):
-    class Eager(Watcher):
-        name = "eager"
-        needs_batches = True
-
     made = private(mode)
     before = objects(made)
-    with watch(made, watchers=[Eager()]) as monitor:
+    with watch(made, watchers=[watcher(needs_batches=True)]) as monitor:
         assert objects(made) != before
         made.train()
     assert objects(made) == before
@@ -142,8 +130,7 @@ def test_detaching_leaves_nothing_behind(private, mode):
 
 
 def test_copies_of_the_model_are_not_watched(private):
-    made = private()
-    monitor = watch(made)
+    monitor = watch(made := private())
     plain = private.network()
     plain.load_state_dict(made.model._module.state_dict())
     for copied in (
@@ -158,8 +145,7 @@ def test_copies_of_the_model_are_not_watched(private):
 
 
 def test_detaching_does_not_undo_what_others_did(private):
-    made = private()
-    monitor = watch(made)
+    monitor = watch(made := private())
 
     def own():
         pass

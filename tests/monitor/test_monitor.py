@@ -16,15 +16,13 @@ from dprime.mechanisms import Gaussian
 from dprime.monitor import Monitor, PrivacyWarning, Watcher
 from dprime.monitor.ledger import StepRecord
 from dprime.text import round_up
-from watching import ASK, MODES, RATE, certified, values, watch, watch_shuffled
+from watching import ASK, MODES, RATE, certified, trained, values, watch, watch_shuffled, watcher
 
 
 class TestTruth:
     @pytest.mark.parametrize("mode", MODES)
     def test_the_numbers_are_those_of_the_core(self, private, mode):
-        made = private(mode)
-        monitor = watch(made)
-        made.train(2)
+        made, monitor = trained(private(mode), passes=2)
         assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12)
         assert monitor.ledger.mechanism() == from_opacus(
             made.engine.accountant.history, public_constants=True
@@ -34,19 +32,16 @@ class TestTruth:
 
     @pytest.mark.parametrize("mode", MODES)
     def test_the_noise_that_is_counted_is_the_noise_that_was_added(self, private, mode):
-        class Measure(Watcher):
-            name = "measure"
-            noise = ()
+        noise = []
 
-            def after_noise(self, training):
-                parts = zip(training.noisy(), training.summed(), strict=True)
-                self.noise += (torch.cat([noisy - clean for noisy, clean in parts]),)
+        def measure(training):
+            parts = zip(training.noisy(), training.summed(), strict=True)
+            noise.append(torch.cat([noisy - clean for noisy, clean in parts]))
 
-        measure, made = Measure(), private(mode, net=private.network(200), noise=1.7, norm=0.3)
-        monitor = watch(made, watchers=[measure])
-        made.train()
+        made = private(mode, net=private.network(200), noise=1.7, norm=0.3)
+        _, monitor = trained(made, watchers=[watcher(after_noise=measure)])
         counted = monitor.ledger.mechanism().noise_multiplier
-        found = torch.cat(measure.noise).std() / 0.3  # of 8,412 draws: 0.8 % off at one deviation
+        found = torch.cat(noise).std() / 0.3  # of 8,412 draws: 0.8 % off at one deviation
         assert counted == pytest.approx(float(found), rel=0.04)
 
     def test_the_noise_of_every_step_is_read(self, private):
@@ -63,8 +58,7 @@ class TestTruth:
 
     @pytest.mark.parametrize("mode", ["hooks", "ghost"])
     def test_a_batch_in_parts_is_one_step(self, private, mode):
-        made = private(mode)
-        monitor = watch(made)
+        monitor = watch(made := private(mode))
         with BatchMemoryManager(
             data_loader=made.loader, max_physical_batch_size=3, optimizer=made.optimizer
         ) as parts:
@@ -73,8 +67,7 @@ class TestTruth:
         assert monitor.warnings == []
 
     def test_empty_batches_are_steps_too(self, private):
-        made = private(loader=private.loader(batch_size=1))
-        monitor = watch(made)
+        monitor = watch(made := private(loader=private.loader(batch_size=1)))
         sizes = []
         for records, labels in made.loader:
             sizes.append(len(records))
@@ -93,18 +86,14 @@ class TestTruth:
         assert torch.equal(*weights)
 
     def test_what_else_was_read_from_the_data_is_composed(self, private):
-        made = private()
-        monitor = watch(made, other_mechanisms=[Gaussian(20.0)])
-        made.train()
+        _, monitor = trained(private(), other_mechanisms=[Gaussian(20.0)])
         assert monitor.ledger.mechanism(Gaussian(20.0)) == Composition(
             Gaussian(20.0), DPSGD(1.0, RATE, 6)
         )
 
     def test_the_norm_that_records_are_clipped_to_counts(self, private):
         """In ghost mode a schedule changes the noise, but not the clipping."""
-        made = private("ghost")
-        monitor = watch(made, epochs=3)
-        made.train()
+        made, monitor = trained(private("ghost"), epochs=3)
         ExponentialGradClip(made.optimizer, gamma=0.5).step()
         with pytest.warns(PrivacyWarning, match="clipping norm was changed"):
             made.train()
@@ -114,9 +103,7 @@ class TestTruth:
         assert len(monitor.warnings) == 1  # the accountant has what the optimizer said
 
     def test_a_changed_clipping_norm_costs_nothing_where_it_clips_too(self, private):
-        made = private()
-        monitor = watch(made)
-        made.train()
+        made, monitor = trained(private())
         made.optimizer.max_grad_norm = 0.5
         with pytest.warns(PrivacyWarning, match="fixed without looking at the data"):
             monitor.accept_changes()
@@ -124,8 +111,7 @@ class TestTruth:
         assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12)
 
     def test_a_norm_changed_between_the_parts_of_a_batch_counts(self, private):
-        made = private(noise=2.0)
-        monitor = watch(made)
+        monitor = watch(made := private(noise=2.0))
         records, labels = next(iter(made.loader))
         half = len(records) // 2
         made.optimizer.signal_skip_step(do_skip=True)
@@ -147,8 +133,7 @@ class TestTruth:
 
 class TestShown:
     def test_the_forecast_is_the_core_at_the_planned_end(self, private):
-        made = private(noise=2.0)
-        monitor = watch(made, epochs=5)
+        monitor = watch(made := private(noise=2.0), epochs=5)
         before = values(monitor.forecast())
         assert before["advantage"] == certified(DPSGD(2.0, RATE, 30)).curve().advantage()
         assert values(monitor.risk())["advantage"] == 0.0
@@ -173,8 +158,7 @@ class TestShown:
         assert monitor.curve().advantage() == 1.0
 
     def test_the_forecast_of_passes_that_are_left_is_what_comes(self, private):
-        made = private(poisson_sampling=False)
-        monitor = watch_shuffled(made, epochs=3)
+        monitor = watch_shuffled(made := private(poisson_sampling=False), epochs=3)
         forecasts = []
         for _ in range(6):
             for number, (records, labels) in enumerate(made.loader):
@@ -187,9 +171,7 @@ class TestShown:
         assert forecasts[0] == pytest.approx(expected)
 
     def test_past_the_planned_end(self, private):
-        made = private()
-        monitor = watch(made, steps=6)
-        made.train()
+        made, monitor = trained(private(), steps=6)
         assert monitor.warnings == []
         with pytest.warns(PrivacyWarning, match="past its planned end"):
             made.train()
@@ -221,14 +203,12 @@ class TestShown:
 
     def test_no_lines(self, private, capsys):
         made = private()
-        Monitor(made.engine, **made.named(), conditions=ASK, every=None)
+        Monitor(made.engine, **made.named(), conditions=ASK, show=None)
         made.train()
         assert capsys.readouterr() == ("", "")
 
     def test_the_history_is_the_metric_at_each_epoch(self, private):
-        made = private()
-        monitor = watch(made, metric="epsilon")
-        made.train(3)
+        _, monitor = trained(private(), passes=3, metric="epsilon")
         expected = [
             certified(DPSGD(1.0, RATE, steps)).curve().epsilon(1e-3) for steps in (6, 12, 18)
         ]
@@ -236,15 +216,8 @@ class TestShown:
         assert all(one_line(at) for at in (*monitor.history(), monitor.ledger))
 
     def test_the_report(self, private):
-        class Finder(Watcher):
-            name = "finder"
-
-            def report(self):
-                return "The finder found 3.\n"
-
-        made = private()
-        monitor = watch(made, epochs=2, watchers=[Finder()])
-        made.train()
+        finder = watcher("finder", report=lambda: "The finder found 3.\n")
+        _, monitor = trained(private(), epochs=2, watchers=[finder])
         text = monitor.report()
         assert text.startswith("Privacy of this training (epoch 1 of 2, step 6 of 12)\nDP-SGD, ")
         assert text.endswith("\n\nThe finder found 3.")
@@ -255,15 +228,8 @@ class TestShown:
     def test_what_is_printed_does_not_look_at_what_watchers_found(self, private):
         """A canary test may be looked at once, and its numbers may not be ready."""
 
-        class Once(Watcher):
-            name = "once"
-
-            def report(self):
-                raise RuntimeError("looked at")
-
-        made = private()
-        monitor = watch(made, epochs=2, watchers=[Once()])
-        made.train()
+        once = watcher("once", report=lambda: 1 / 0)
+        made, monitor = trained(private(), epochs=2, watchers=[once])
         made.engine.accountant.history.clear()  # a comparison with it would warn
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -285,7 +251,6 @@ class TestShown:
         ("wrong", "sentence"),
         [
             ({"metric": "secret_success"}, "metric must be one of advantage"),
-            ({"every": "step"}, "every must be one of epoch, but it is 'step'"),
             ({"epochs": 2, "steps": 12}, "Exactly one of epochs, steps must be given"),
             ({"steps": 0}, "steps must be at least 1"),
             ({"adjacency": "both"}, "adjacency must be one of"),
@@ -304,72 +269,52 @@ class TestShown:
 
 class TestWatchers:
     def test_moments_come_in_order(self, private):
-        class Order(Watcher):
-            name = "order"
-            needs_batches = True
-            seen = ()
+        seen, made = [], private()
 
-            def start(self, training):
-                self.seen += ("start",)
+        def batch(records, targets):
+            assert len(records) == len(targets)
+            seen.append("batch")
 
-            def batch(self, records, targets):
-                assert len(records) == len(targets)
-                self.seen += ("batch",)
-
-            def before_noise(self, training):
-                self.seen += ("before",)
-
-            def after_noise(self, training):
-                self.seen += ("after",)
-
-        order, made = Order(), private()
+        order = watcher(
+            needs_batches=True, batch=batch, start=lambda _: seen.append("start"),
+            before_noise=lambda _: seen.append("before"),
+            after_noise=lambda _: seen.append("after"),
+        )  # fmt: skip
         monitor = watch(made, watchers=[order])
         with BatchMemoryManager(
             data_loader=made.loader, max_physical_batch_size=100, optimizer=made.optimizer
         ) as parts:
             made.train(loader=parts)
-        assert order.seen == ("start", *("batch", "before", "after") * 6)
+        assert seen == ["start", *("batch", "before", "after") * 6]
         made.model.eval()
         made.criterion(made.model(torch.zeros(2, 4)), torch.zeros(2, dtype=torch.long))
         monitor.detach()
         made.model.train()
         made.train()
-        assert order.seen.count("batch") == 6
+        assert seen.count("batch") == 6
 
     def test_a_watcher_can_ask_what_is_claimed(self, private):
-        class Asks(Watcher):
-            name = "asks"
-            claims = ()
-
-            def after_noise(self, training):
-                self.claims += (training.claim(),)
-
-        asks, made = Asks(), private(noise=1.0)
+        claims, made = [], private(noise=1.0)
+        asks = watcher(after_noise=lambda training: claims.append(training.claim()))
         monitor = watch(made, watchers=[asks], other_mechanisms=[Gaussian(20.0)])
         made.train()
-        assert asks.claims[0] == Gaussian(20.0)
+        assert claims[0] == Gaussian(20.0)
         claim = Composition(Gaussian(20.0), *certified(DPSGD(1.0, RATE, 3)).mechanisms)
-        assert asks.claims[3] == claim
+        assert claims[3] == claim
         made.optimizer.noise_multiplier = 0.0
-        with pytest.warns(PrivacyWarning, match="No noise"):
+        with pytest.warns(PrivacyWarning, match="no noise"):
             made.train()
         assert (
             monitor.training.claim()
             == monitor.mechanism()
-            == asks.claims[-1].__class__(12, "no noise was added")
+            == claims[-1].__class__(12, "no noise was added")
         )
 
     def test_an_error_of_a_watcher_is_raised_and_spends_nothing(self, private):
-        class Bad(Watcher):
-            name = "bad"
-
-            def before_noise(self, training):
-                raise RuntimeError("broken")
-
-        made = private()
-        monitor = watch(made, watchers=[Bad()])
+        bad = watcher("bad", before_noise=lambda _: 1 / 0)
+        monitor = watch(made := private(), watchers=[bad])
         before = [p.clone() for p in made.model.parameters()]
-        with pytest.raises(RuntimeError, match="broken") as caught:
+        with pytest.raises(ZeroDivisionError) as caught:
             made.train()
         assert caught.value.__notes__ == ["This was raised by a watcher of the monitor, Bad."]
         assert monitor.ledger.steps == len(made.engine.accountant.history) == 0

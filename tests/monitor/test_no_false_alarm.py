@@ -5,15 +5,16 @@ import warnings
 
 import pytest
 import torch
-from opacus import PrivacyEngine
 from opacus.layers import DPGRU, DPLSTM, DPMultiheadAttention
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from attacked import Calls
 from dprime import DPSGD, Composition
-from dprime.monitor import EmptyBatches, Ledger, Monitor, PrivacyWarning, checks
-from watching import RATE, watch, watch_shuffled
+from dprime.monitor import EmptyBatches, Ledger, PrivacyWarning, checks
+from private_training import Maker
+from watching import RATE, trained, watch, watch_shuffled
 
 TOKENS, FEATURES, RECORDS = 6, 4, 40
 
@@ -33,37 +34,20 @@ OPTIMIZERS = {
 }
 
 
-class Recurrent(nn.Module):
+def recurrent(cell, width):
     """The last state of a recurrent layer."""
-
-    def __init__(self, cell, width):
-        super().__init__()
-        self.cell = cell(FEATURES, width, batch_first=True)
-
-    def forward(self, x):
-        return self.cell(x)[0][:, -1]
+    return Calls(lambda net, x: net.cell(x)[0][:, -1], cell=cell(FEATURES, width, batch_first=True))
 
 
-class Attention(nn.Module):
+def attention():
     """Attention over tokens, with a residual."""
-
-    def __init__(self):
-        super().__init__()
-        self.attention = DPMultiheadAttention(FEATURES, 2, batch_first=True)
-
-    def forward(self, x):
-        return (x + self.attention(x, x, x)[0]).mean(1)
+    layer = DPMultiheadAttention(FEATURES, 2, batch_first=True)
+    return Calls(lambda net, x: (x + net.layer(x, x, x)[0]).mean(1), layer=layer)
 
 
-class Twice(nn.Module):
+def twice(width):
     """A layer that is used twice."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.layer = nn.Linear(width, width)
-
-    def forward(self, x):
-        return self.layer(torch.tanh(self.layer(x)))
+    return Calls(lambda net, x: net.layer(torch.tanh(net.layer(x))), layer=nn.Linear(width, width))
 
 
 class Own(nn.Module):
@@ -77,13 +61,6 @@ class Own(nn.Module):
         return x * self.scale + self.scale.square()
 
 
-class Mean(nn.Module):
-    """Over the tokens."""
-
-    def forward(self, x):
-        return x.mean(1)
-
-
 def body(dice, mode):
     """Layers from [record, token, feature] to [record, width], and the width."""
     width = dice.choice([4, 6])
@@ -93,7 +70,12 @@ def body(dice, mode):
     if kind == "flat":
         layers = [nn.Flatten(), nn.Linear(TOKENS * FEATURES, width)]
     elif kind == "tokens":
-        layers = [nn.Linear(FEATURES, width), nn.LayerNorm(width), nn.ReLU(), Mean()]
+        layers = [
+            nn.Linear(FEATURES, width),
+            nn.LayerNorm(width),
+            nn.ReLU(),
+            Calls(lambda _, x: x.mean(1)),
+        ]
     elif kind == "convolution":
         layers = [nn.Conv1d(TOKENS, width, 2), nn.GroupNorm(2, width), nn.ReLU(), nn.Flatten()]
         width *= FEATURES - 1
@@ -104,9 +86,9 @@ def body(dice, mode):
         ]  # fmt: skip
         width = 2 * (TOKENS // 2) * (FEATURES // 2)
     elif kind in ("lstm", "gru"):
-        layers = [Recurrent(DPLSTM if kind == "lstm" else DPGRU, width)]
+        layers = [recurrent(DPLSTM if kind == "lstm" else DPGRU, width)]
     elif kind == "attention":
-        layers, width = [Attention()], FEATURES
+        layers, width = [attention()], FEATURES
     else:
         layers = [nn.Embedding(20, width, padding_idx=dice.choice([None, 3])), nn.Flatten()]
         width *= TOKENS
@@ -125,7 +107,7 @@ def network(dice, mode, outputs):
         if mode != "ew":
             more += [nn.Dropout(0.2), Own(hidden)]
         if mode in ("hooks", "functorch"):
-            more += [Twice(hidden)]
+            more += [twice(hidden)]
         if dice.random() < 0.5:
             layers += [dice.choice(more)]
         width = hidden
@@ -159,29 +141,24 @@ class Made:
         batch = dice.choice([2, 8, 20, RECORDS])
         loader = DataLoader(TensorDataset(x, y), batch_size=batch)
         self.poisson = dice.random() < 0.8
-        options = {"max_grad_norm": dice.choice([0.1, 1.0, 10.0])}
+        norm, options = dice.choice([0.1, 1.0, 10.0]), {}
         trained = [p for p in net.parameters() if p.requires_grad]
         if self.mode == "hooks" and dice.random() < 0.2:
-            options = {"clipping": "per_layer", "max_grad_norm": [0.5] * len(trained)}
-        optimizer = OPTIMIZERS[dice.choice(list(OPTIMIZERS))](trained)
-        self.engine = PrivacyEngine(accountant="rdp")
-        made = self.engine.make_private(
-            module=net, optimizer=optimizer, data_loader=loader, criterion=LOSSES[self.loss](),
-            noise_multiplier=dice.choice([0.5, 1.0, 5.0]), grad_sample_mode=self.mode,
-            poisson_sampling=self.poisson, **options,
+            norm, options = [0.5] * len(trained), {"clipping": "per_layer"}
+        self.made = made = Maker()(
+            self.mode, net=net, loader=loader, criterion=LOSSES[self.loss](), norm=norm,
+            optimizer=OPTIMIZERS[dice.choice(list(OPTIMIZERS))](trained),
+            noise=dice.choice([0.5, 1.0, 5.0]), poisson_sampling=self.poisson, **options,
         )  # fmt: skip
+        torch.manual_seed(seed)
         # PyTorch itself refuses empty batches in these.
         refuse = (nn.InstanceNorm2d, nn.GroupNorm, DPLSTM, DPGRU, DPMultiheadAttention)
         self.takes_none = self.mode != "ew" and not any(
             isinstance(m, refuse) for m in net.modules()
         )
         self.passed_over = False
-        self.net, self.model, self.optimizer, self.loader = net, made[0], made[1], made[-1]
-        self.criterion = made[2] if len(made) == 4 else LOSSES[self.loss]()
-        self.monitor = Monitor(
-            self.engine, model=self.model, optimizer=self.optimizer, data_loader=self.loader,
-            criterion=self.criterion, conditions={"delta": 1e-3}, show=None,
-        )  # fmt: skip
+        self.net, self.optimizer, self.loader = net, made.optimizer, made.loader
+        self.monitor = watch(made)
 
     def train(self):
         """Two epochs, with what loops do besides."""
@@ -213,7 +190,7 @@ class Made:
                 self.passed_over = True  # which is told, and counted
                 continue
             self.optimizer.zero_grad(set_to_none=to_none)
-            self.criterion(self.model(x), y).backward()
+            self.made.criterion(self.made.model(x), y).backward()
             self.optimizer.step()
             if leaves and number == 1:
                 break
@@ -244,17 +221,14 @@ def test_random_networks_are_certified(seed):
     {"num_workers": 2}, {"num_workers": 1, "persistent_workers": True},
 ], ids=["workers", "persistent"])  # fmt: skip
 def test_worker_processes(private, options):
-    made = private(loader=private.loader(**options))
-    monitor = watch(made)
-    made.train(2)
+    _, monitor = trained(private(loader=private.loader(**options)), passes=2)
     assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12)
     assert monitor.warnings == []
 
 
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])
 def test_looking_at_the_training_data_between_steps(private, mode):
-    made = private(mode, loader=private.many(num_workers=1))
-    monitor = watch(made)
+    monitor = watch(made := private(mode, loader=private.many(num_workers=1)))
     for number, (records, labels) in enumerate(made.loader):
         made.step(records, labels)
         if number % 5 == 0:
@@ -268,8 +242,7 @@ def test_looking_at_the_training_data_between_steps(private, mode):
 
 
 def test_empty_batches_that_are_passed_over(private):
-    made = private(loader=private.loader(batch_size=1))
-    monitor = watch(made)
+    monitor = watch(made := private(loader=private.loader(batch_size=1)))
 
     def train():
         for records, labels in made.loader:
@@ -310,17 +283,13 @@ def test_batches_in_the_same_order_in_each_pass(private):
 
 
 def test_the_whole_data_set_in_each_step(private):
-    made = private(loader=private.loader(batch_size=60))
-    monitor = watch(made)
-    made.train(3)
+    _, monitor = trained(private(loader=private.loader(batch_size=60)), passes=3)
     assert monitor.ledger.mechanism() == DPSGD(1.0, 1.0, 3)
 
 
 def test_records_that_are_all_alike(private):
     data = TensorDataset(torch.ones(400, 4), torch.zeros(400, dtype=torch.long))
-    made = private(loader=DataLoader(data, batch_size=32))
-    monitor = watch(made)
-    made.train(3)
+    _, monitor = trained(private(loader=DataLoader(data, batch_size=32)), passes=3)
     assert monitor.warnings == []
 
 

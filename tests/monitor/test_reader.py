@@ -13,62 +13,62 @@ from dprime import DPSGD, Composition
 from dprime.mechanisms import Gaussian
 from dprime.monitor import PrivacyWarning
 from dprime.monitor.ledger import Accumulated, NoGuarantee
+from dprime.monitor.problems import Problem
 from private_training import Maker, Private
-from watching import ADAPTIVE, RATE, certified, values, watch, watch_shuffled
+from watching import (
+    ADAPTIVE,
+    RATE,
+    certified,
+    reason,
+    refused,
+    trained,
+    values,
+    watch,
+    watch_shuffled,
+)
 
 since_1_6 = pytest.mark.skipif(opacus.__version__ < "1.6", reason="is so since Opacus 1.6")
 
 
 class TestNotPoisson:
-    def test_a_pass_is_one_step_of_the_gaussian(self, private):
-        made = private(poisson_sampling=False)
-        monitor = watch_shuffled(made)
-        made.train(2)
+    @pytest.mark.parametrize("left", [False, True])
+    def test_a_pass_is_one_step_of_the_gaussian(self, private, left):
+        """Also one that is left early."""
+        monitor = watch_shuffled(made := private(poisson_sampling=False))
+        for _ in range(2):
+            made.step(*next(iter(made.loader))) if left else made.train()
         assert monitor.adjacency == "replace"
-        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12, sampling="shuffle")
         expected = certified(Gaussian(1.0, steps=2)).curve("replace").advantage()
         assert monitor.curve().advantage() == pytest.approx(expected)
-        assert values(monitor.risk())["epsilon"] > made.engine.get_epsilon(1e-3)
-
-    def test_passes_that_are_left_early_count(self, private):
-        made = private(poisson_sampling=False)
-        monitor = watch_shuffled(made)
-        for _ in range(3):
-            made.step(*next(iter(made.loader)))
-        expected = certified(Gaussian(1.0, steps=3)).curve("replace").advantage()
-        assert monitor.curve().advantage() == pytest.approx(expected)
+        if not left:
+            assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12, sampling="shuffle")
+            assert values(monitor.risk())["epsilon"] > made.engine.get_epsilon(1e-3)
 
     def test_batches_that_are_added_up(self, private):
-        made = private(poisson_sampling=False)
-        monitor = watch_shuffled(made)
+        monitor = watch_shuffled(made := private(poisson_sampling=False))
         added_up(made, 2)
         assert monitor.ledger.mechanism() == DPSGD(1.0, 2 * RATE, 3, sampling="shuffle")
         assert monitor.epochs == 1
         assert monitor.warnings[1:] == []
 
     def test_two_loops_at_once_are_not_covered(self, private):
-        made = private(poisson_sampling=False)
-        monitor = watch_shuffled(made)
+        monitor = watch_shuffled(made := private(poisson_sampling=False))
         made.step(*next(iter(made.loader)))
         for batch in made.loader:
             _ = list(made.loader)  # looking at all records between two steps is no loop of steps
             made.step(*batch)
-        assert monitor.curve().advantage() < 1.0
+        assert not reason(monitor)
         both = (batch for pair in zip(made.loader, made.loader, strict=True) for batch in pair)
-        with pytest.warns(PrivacyWarning, match="Two loops over the data loader"):
-            made.train(loader=both)
-        assert isinstance(monitor.mechanism(), NoGuarantee)
+        refused(monitor, lambda: made.train(loader=both), Problem.AT_ONCE)
 
     def test_adding_a_record_is_refused(self, private):
-        with pytest.raises(
-            ValueError, match="adjacency must be 'replace' or 'zero-out' without Poisson"
-        ):
+        with pytest.raises(ValueError, match="adjacency must be 'replace' or 'zero-out' without"):
             watch(private(poisson_sampling=False), adjacency="add-remove")
 
     def test_sampling_with_repetition_is_not_private(self, private):
         sampler = RandomSampler(range(60), replacement=True)
         made = private(loader=private.loader(sampler=sampler), poisson_sampling=False)
-        with pytest.warns(PrivacyWarning, match="How the data loader makes its batches"):
+        with pytest.warns(PrivacyWarning, match=Problem.UNSAMPLED):
             monitor = watch(made, epochs=2)
         assert values(monitor.forecast())["advantage"] == 1.0
         made.train()
@@ -76,8 +76,7 @@ class TestNotPoisson:
 
     @since_1_6
     def test_adaptive_clipping_is_accounted_by_its_noise(self, private):
-        made = private(**ADAPTIVE, poisson_sampling=False)
-        monitor = watch_shuffled(made)
+        monitor = watch_shuffled(made := private(**ADAPTIVE, poisson_sampling=False))
         norms = []
         for records, labels in made.loader:
             made.step(records, labels)
@@ -110,18 +109,18 @@ class TestPoissonAddedUp:
     def test_replacing_a_record_is_not_covered_then(self, private):
         made = private()
         made.model.allow_grad_accumulation()
-        monitor = watch(made, adjacency="replace")
-        with pytest.warns(PrivacyWarning, match="not certified for replace"):
-            added_up(made, 2)
-        assert monitor.curve().advantage() == 1.0
+        refused(watch(made, adjacency="replace"), lambda: added_up(made, 2), Problem.ADDED_UP)
 
 
 class TestMistakes:
     def test_no_noise(self, private):
-        made = private(noise=0.0)
-        monitor = watch(made)
-        with pytest.warns(PrivacyWarning, match="No noise was added"):
-            made.train()
+        monitor = watch(made := private(noise=0.0))
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always", PrivacyWarning)
+            made.train(2)
+        (own,) = (each for each in seen if each.category is PrivacyWarning)  # each warns once
+        assert str(own.message) == Problem.NO_NOISE.warning
+        assert own.filename.endswith("private_training.py")  # the user's line
         assert monitor.curve().advantage() == 1.0
         assert "not private, no noise was added" in monitor.line()
         assert "Not private: no noise was added." in str(monitor)
@@ -135,22 +134,10 @@ class TestMistakes:
             type(made.optimizer).add_noise(made.optimizer)
 
         made.optimizer.add_noise = own
-        monitor = watch(made)
-        with pytest.warns(PrivacyWarning, match="Opacus' own clipping and noise"):
-            made.train()
-        assert isinstance(monitor.mechanism(), NoGuarantee)
-
-    def test_the_warning_is_at_the_users_line(self, private):
-        made = private(noise=0.0)
-        watch(made)
-        with pytest.warns(PrivacyWarning) as caught:
-            made.train()
-        assert caught[0].filename.endswith("private_training.py")
+        refused(watch(made), made.train, Problem.REPLACED)
 
     def test_a_rate_that_changes_is_read_again(self, private):
-        made = private()
-        monitor = watch(made)
-        made.train()
+        made, monitor = trained(private())
         made.loader.batch_sampler.sample_rate = 0.5
         with pytest.warns(PrivacyWarning, match="changed by hand and accepted"):
             monitor.accept_changes()
@@ -169,9 +156,8 @@ class TestMistakes:
         made.train()  # its statistics are fixed
         assert len(monitor.warnings) == 1
         made.model._module[1].train()
-        with pytest.warns(PrivacyWarning, match="mixes the records of a batch"):
-            made.train(loader=[batch for batch in made.loader if len(batch[0]) > 1])
-        assert isinstance(monitor.mechanism(), NoGuarantee)
+        many = (batch for batch in list(made.loader) if len(batch[0]) > 1)
+        refused(monitor, lambda: made.train(loader=many), Problem.MIXED)
 
     def test_weights_that_another_optimizer_trains(self, private):
         made = private(trained=lambda net: net[0].parameters())
@@ -186,33 +172,24 @@ class TestMistakes:
 
         train()
         assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 6)
-        with pytest.warns(PrivacyWarning, match="without clipping or noise"):
-            other.step()
-        assert monitor.ledger.mechanism() == NoGuarantee(
-            7, "weights were trained outside the optimizer"
-        )
+        refused(monitor, other.step, Problem.OUTSIDE)
+        assert monitor.ledger.mechanism() == NoGuarantee(7, Problem.OUTSIDE)
         train()
         assert len(monitor.warnings) == 2
 
     def test_the_optimizer_under_the_private_one_steps_by_itself(self, private):
-        made = private()
-        monitor = watch(made)
-        made.train()
+        made, monitor = trained(private())
         records, labels = next(iter(made.loader))
         made.optimizer.zero_grad()
         made.criterion(made.model(records), labels).backward()
-        with pytest.warns(PrivacyWarning, match="call only the step of the optimizer"):
-            made.optimizer.original_optimizer.step()
-        assert isinstance(monitor.mechanism(), NoGuarantee)
+        refused(monitor, made.optimizer.original_optimizer.step, Problem.OUTSIDE)
         made.optimizer.step()
         assert len(monitor.warnings) == 1
 
     def test_layers_that_thaw_and_are_trained_elsewhere(self, private):
         net = private.network()
-        for p in net[0].parameters():
-            p.requires_grad_(False)
-        made = private(net=net, trained=lambda net: net[2].parameters())
-        monitor = watch(made)
+        net[0].requires_grad_(False)
+        monitor = watch(made := private(net=net, trained=lambda net: net[2].parameters()))
         with torch.no_grad():
             net[0].weight.add_(0.1)  # new weights while they are frozen, as from a checkpoint
         made.train()
@@ -220,9 +197,7 @@ class TestMistakes:
         net[0].weight.requires_grad_(True)
         with torch.no_grad():
             net[0].weight.add_(0.1)
-        with pytest.warns(PrivacyWarning, match="without clipping or noise"):
-            made.step(*next(iter(made.loader)))
-        assert isinstance(monitor.mechanism(), NoGuarantee)
+        refused(monitor, lambda: made.step(*next(iter(made.loader))), Problem.MOVED)
 
     def test_other_models_may_be_trained_beside(self, private):
         made, other = private(), nn.Linear(4, 2)
@@ -236,27 +211,23 @@ class TestMistakes:
         assert monitor.warnings == []
 
     @pytest.mark.parametrize(
-        ("tampered", "sentence"),
+        ("hook", "sentence"),
         [
-            (lambda made: made.optimizer.attach_step_hook(None), "has recorded 0 steps"),
+            (lambda _: None, "has recorded 0 steps"),
             (
-                lambda made: made.optimizer.attach_step_hook(
-                    made.engine.accountant.get_optimizer_hook_fn(0.01)
-                ),
+                lambda accountant: accountant.get_optimizer_hook_fn(0.01),
                 "has recorded the sample rate 0.01, which the data loader did not have",
             ),
             (
-                lambda made: made.optimizer.attach_step_hook(
-                    lambda _: made.engine.accountant.step(noise_multiplier=9.0, sample_rate=RATE)
-                ),
+                lambda told: lambda _: told.step(noise_multiplier=9.0, sample_rate=RATE),
                 "has recorded other noise multipliers",
             ),
         ],
         ids=["frozen", "rate", "noise"],
     )
-    def test_an_accountant_that_is_wrong(self, private, tampered, sentence):
+    def test_an_accountant_that_is_wrong(self, private, hook, sentence):
         made = private()
-        tampered(made)
+        made.optimizer.attach_step_hook(hook(made.engine.accountant))
         monitor = watch(made)
         with pytest.warns(PrivacyWarning, match=re.escape(sentence)):
             made.train()
@@ -265,14 +236,6 @@ class TestMistakes:
     def test_a_delta_that_gives_records_away(self, private):
         with pytest.warns(PrivacyWarning, match="δ = 0.05 is above 1/60"):
             watch(private(), conditions={"delta": 0.05})
-
-    def test_each_warning_comes_once(self, private):
-        made = private(noise=0.0)
-        monitor = watch(made)
-        with warnings.catch_warnings(record=True) as seen:
-            warnings.simplefilter("always", PrivacyWarning)
-            made.train(2)
-        assert sum(w.category is PrivacyWarning for w in seen) == len(monitor.warnings) == 1
 
 
 def skipped(made, batches, passes=1):
@@ -335,85 +298,65 @@ def on_one_batch(*copies, skipped=False, before=False):
 
 
 GHOST, SHUFFLED = {"mode": "ghost"}, {"poisson_sampling": False}
-SEVERAL = "one record may count several times"
-NOT_COVERED = {
-    "noise that was replaced": ("counts as one without noise", without_noise, {}),
-    "random records in empty batches": (
-        "leave rand_on_empty out", Private.train, {"rand_on_empty": True},
-    ),
-    "another loader": (
-        "loop over the loader that make_private returned",
-        lambda made: made.train(loader=Maker.loader()), {},
-    ),
-    "gradients changed in place": (
-        "Gradients were changed between", changed_gradients(lambda p: p.grad.mul_(10.0)), GHOST,
-    ),
-    "gradients made anew": (
-        "Gradients were changed between",
-        changed_gradients(lambda p: setattr(p, "grad", 10.0 * p.grad)), GHOST,
-    ),
-    "a sum that grows between its parts": ("had a part that was not clipped", longer_sum, {}),
-    "other noise than said": (
-        "other noise than its noise multiplier says",
+NOT_COVERED = [
+    (Problem.REPLACED, without_noise, {}),
+    pytest.param(Problem.FILLED, Private.train, {"rand_on_empty": True}, marks=since_1_6),
+    (Problem.ELSEWHERE, lambda made: made.train(loader=Maker.loader()), {}),
+    (Problem.CHANGED, changed_gradients(lambda p: p.grad.mul_(10.0)), GHOST),
+    (Problem.CHANGED, changed_gradients(lambda p: setattr(p, "grad", 10.0 * p.grad)), GHOST),
+    (Problem.TOO_LONG, longer_sum, {}),
+    (
+        Problem.HIDDEN,
         lambda made: vars(made.optimizer).update(_adjusted_noise_multiplier=0.01) or made.train(),
         GHOST,
     ),
-    "batches of two passes": ("batches of two passes", two_passes, SHUFFLED),
-    "a skipped sum over two passes": (
-        "batches of two passes", lambda made: skipped(made, 4, passes=2), SHUFFLED,
+    (Problem.TWO_PASSES, two_passes, SHUFFLED),
+    (Problem.TWO_PASSES, lambda made: skipped(made, 4, passes=2), SHUFFLED),
+    (Problem.ELSEWHERE, on_one_batch(1, 1), {}),
+    (Problem.MULTIPLIED, on_one_batch(4), {}),
+    (Problem.MULTIPLIED, on_one_batch(4, before=True), SHUFFLED),
+    (
+        Problem.REPEATED, on_one_batch(1, 1, skipped=True, before=True),
+        {**SHUFFLED, "loader": Maker.many()},
     ),
-    "two steps on one batch": ("one step for each batch", on_one_batch(1, 1), {}),
-    "records repeated in a batch": (SEVERAL, on_one_batch(4), {}),
-    "repeated records, others at hand": (SEVERAL, on_one_batch(4, before=True), SHUFFLED),
-    "one batch for several": (
-        "A batch was used again", on_one_batch(1, 1, skipped=True, before=True),
-        {**SHUFFLED, "many": True},
-    ),
-}  # fmt: skip
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", NOT_COVERED)
-def test_no_guarantee_covers_it_and_the_warning_says_why(private, case):
-    if "rand_on_empty" in (options := dict(NOT_COVERED[case][2])) and opacus.__version__ < "1.6":
-        pytest.skip("came with Opacus 1.6")
-    loader = private.many() if options.pop("many", False) else private.loader()
-    made = private(loader=loader, **options)
+@pytest.mark.parametrize(("problem", "act", "options"), NOT_COVERED)
+def test_no_guarantee_covers_it(private, problem, act, options):
+    made = private(**options)
     monitor = watch(made) if options.get("poisson_sampling", True) else watch_shuffled(made)
-    with pytest.warns(PrivacyWarning) as told:
-        NOT_COVERED[case][1](made)
-    assert any(NOT_COVERED[case][0] in str(each.message) for each in told)
-    assert isinstance(monitor.mechanism(), NoGuarantee)
+    refused(monitor, lambda: act(made), problem)
 
 
 class TestWhichBatches:
-    """The records that were clipped are held against those that were drawn."""
+    """The records that were clipped are compared with those that were drawn."""
 
-    @pytest.mark.parametrize("mode", ["hooks", "ghost"])
-    def test_batches_that_are_skipped_by_hand_are_added_up(self, private, mode):
-        made = private(mode)
-        monitor = watch(made)
+    @pytest.mark.parametrize(
+        ("options", "passes", "expected"),
+        [
+            ({}, 1, Accumulated(DPSGD(1.0, RATE, 2), 3)),
+            (GHOST, 1, Accumulated(DPSGD(1.0, RATE, 2), 3)),
+            (SHUFFLED, 2, DPSGD(1.0, 3 * RATE, 4, sampling="shuffle")),
+        ],
+    )
+    def test_batches_that_are_skipped_by_hand_are_added_up(
+        self, private, options, passes, expected
+    ):
+        made = private(**options)
+        monitor = watch_shuffled(made) if options is SHUFFLED else watch(made)
         with pytest.warns(PrivacyWarning, match="as if they were made of one"):
-            skipped(made, 3)
-        assert monitor.ledger.mechanism() == Accumulated(DPSGD(1.0, RATE, 2), 3)
-
-    def test_a_skipped_sum_of_one_pass_is_a_larger_batch(self, private):
-        made = private(poisson_sampling=False)
-        monitor = watch_shuffled(made)
-        with pytest.warns(PrivacyWarning, match="as if they were made of one"):
-            skipped(made, 3, passes=2)
-        assert monitor.ledger.mechanism() == DPSGD(1.0, 3 * RATE, 4, sampling="shuffle")
+            skipped(made, 3, passes)
+        assert monitor.ledger.mechanism() == expected
 
     def test_backward_of_ghost_mode_forgets_the_batch_before(self, private):
-        made = private("ghost")
-        monitor = watch(made)
+        monitor = watch(made := private("ghost"))
         batches = iter(made.loader)
         for _ in range(3):
             records, labels = next(batches)
             made.criterion(made.model(records), labels).backward()
         both = [p.grad.clone() for p in made.model.parameters()]
-        with pytest.warns(PrivacyWarning, match="drawn and no step was made of them"):
-            made.optimizer.step()
-        assert isinstance(monitor.mechanism(), NoGuarantee)
+        refused(monitor, made.optimizer.step, Problem.SKIPPED)
         again = private("ghost")
         again.criterion(again.model(records), labels).backward()
         alone = [p.grad for p in again.model.parameters()]
@@ -421,8 +364,7 @@ class TestWhichBatches:
 
     @pytest.mark.parametrize("workers", [0, 2])
     def test_two_steps_on_a_batch_where_others_are_at_hand(self, private, workers):
-        made = private(loader=private.many(num_workers=workers))
-        monitor = watch(made)
+        monitor = watch(made := private(loader=private.many(num_workers=workers)))
         if not workers:
             made.model.eval()
             for records, _ in made.loader:
@@ -431,27 +373,22 @@ class TestWhichBatches:
         records, labels = next(batches := iter(made.loader))
         made.step(records, labels)
         assert monitor.warnings == []
-        with pytest.warns(PrivacyWarning, match="A batch was used again"):
-            made.step(records.clone(), labels)
-        assert isinstance(monitor.mechanism(), NoGuarantee)
+        refused(monitor, lambda: made.step(records.clone(), labels), Problem.REPEATED)
         del batches
 
     def test_a_list_of_batches_is_good_for_one_epoch(self, private):
-        made = private(loader=private.many())
-        monitor = watch(made)
+        monitor = watch(made := private(loader=private.many()))
         batches = list(made.loader)
         made.train(loader=batches)
         assert monitor.ledger.mechanism() == DPSGD(1.0, made.loader.sample_rate, len(made.loader))
         _ = list(made.loader)
-        with pytest.warns(PrivacyWarning, match="A batch was used again"):
-            made.train(loader=batches[:1])
+        refused(monitor, lambda: made.train(loader=batches[:1]), Problem.REPEATED)
 
     def test_records_that_the_collate_function_leaves_out(self, private):
         def sound(items):
             return default_collate([item for item in items if item[0][0] > -1.0] or items[:1])
 
-        made = private(loader=private.loader(collate_fn=sound))
-        monitor = watch(made)
+        monitor = watch(made := private(loader=private.loader(collate_fn=sound)))
         with pytest.warns(PrivacyWarning, match="fewer records than the data loader drew"):
             made.train(3)
         assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 18)

@@ -6,22 +6,20 @@ from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
 
 from dprime import DPSGD
 from dprime.monitor import PrivacyWarning, checks
-from dprime.monitor.ledger import NoGuarantee
-from watching import RATE, watch, watch_shuffled
-
-LARGE = 2.2
-
-CHOOSING = "Passes over the data loader were drawn and not used"
-SKIPPING = "Batches were drawn and no step was made of them"
-ORDERING = "Batches that are not Poisson samples were drawn before their steps"
+from dprime.monitor.problems import Problem
+from watching import RATE, reason, refused, trained, watch, watch_shuffled
 
 
 def has_large(records):
-    return bool((records > LARGE).any())
+    return bool((records > 2.2).any())
 
 
-def void(monitor):
-    return isinstance(monitor.mechanism(), NoGuarantee)
+def warned(monitor, train, *sentences):
+    """That training goes on certified, under these conditions."""
+    with pytest.warns(PrivacyWarning):
+        train()
+    assert monitor.warnings[-len(sentences) :] == [*sentences]
+    assert not reason(monitor)
 
 
 def evaluate(made):
@@ -48,13 +46,11 @@ class TestChosenPasses:
                     return records, labels
                 kept.extend([loop] * keeps)
 
-        with pytest.warns(PrivacyWarning, match=SKIPPING):
-            made.train(loader=(chosen() for _ in range(12)))
-        assert void(monitor)
+        train = lambda: made.train(loader=(chosen() for _ in range(12)))  # noqa: E731
+        refused(monitor, train, Problem.SKIPPED)
 
     def test_batches_that_are_chosen_by_their_loss(self, private):
-        made = private()
-        monitor = watch(made)
+        monitor = watch(made := private())
 
         def chosen():
             while True:
@@ -63,13 +59,11 @@ class TestChosenPasses:
                     if made.criterion(made.model(records), labels) < 0.7:
                         return records, labels
 
-        with pytest.warns(PrivacyWarning, match=CHOOSING):
-            made.train(loader=(chosen() for _ in range(12)))
-        assert monitor.warnings == [checks.CHOSEN]
+        batches = (chosen() for _ in range(12))
+        warned(monitor, lambda: made.train(loader=batches), checks.CHOSEN)
 
     def test_whole_passes_that_are_drawn_until_one_is_liked(self, private):
-        made = private()
-        monitor = watch(made)
+        monitor = watch(made := private())
 
         def chosen():
             while True:
@@ -77,21 +71,17 @@ class TestChosenPasses:
                 if has_large(batches[0][0]):
                     return batches
 
-        with pytest.warns(PrivacyWarning, match=CHOOSING):
-            made.train(loader=(batch for _ in range(4) for batch in chosen()))
-        assert monitor.warnings == [checks.CHOSEN]
+        batches = (batch for _ in range(4) for batch in chosen())
+        warned(monitor, lambda: made.train(loader=batches), checks.CHOSEN)
 
     def test_one_pass_that_is_drawn_until_it_is_liked(self, private):
-        made = private()
-        watch(made)
+        monitor = watch(made := private())
         _ = list(made.loader), list(made.loader)
-        with pytest.warns(PrivacyWarning, match=CHOOSING):
-            made.train()
+        warned(monitor, made.train, checks.CHOSEN)
 
     @pytest.mark.parametrize("way", ["each", "looks", "evaluates", "left", "prefetches"])
     def test_what_is_no_choice_stays_certified(self, private, way):
-        made = private()
-        monitor = watch(made)
+        monitor = watch(made := private())
         _ = list(made.loader)  # say for their mean
         next(iter(made.loader)), next(iter(made.loader))
         for number in range(6):
@@ -141,17 +131,16 @@ class TestRecordsThatAreLeftOut:
     def test_batches_that_are_skipped_are_seen(self, private, skips):
         made = self.made(private)
         monitor = watch(made)
-        with pytest.warns(PrivacyWarning, match=SKIPPING):
-            made.train(loader=self.positive(made, iter, skips))
-        assert void(monitor)
+        positive = self.positive(made, iter, skips)
+        refused(monitor, lambda: made.train(loader=positive), Problem.SKIPPED)
 
     @pytest.mark.parametrize("passes", [iter, list])
     def test_none_is_skipped(self, private, passes):
         made = self.made(private)
         monitor = watch(made)
         evaluate(made)
-        with pytest.warns(PrivacyWarning, match="fewer records than the data loader drew"):
-            made.train(loader=self.positive(made, passes))
+        positive = self.positive(made, passes)
+        warned(monitor, lambda: made.train(loader=positive), checks.FEWER)
         evaluate(made)
         made.train(loader=self.positive(made, passes))
         assert monitor.warnings == [checks.FEWER]
@@ -159,11 +148,9 @@ class TestRecordsThatAreLeftOut:
 
 class TestOrder:
     def test_shuffled_batches_that_are_sorted(self, private):
-        made = private(poisson_sampling=False)
-        monitor = watch_shuffled(made)
-        with pytest.warns(PrivacyWarning, match=ORDERING):
-            made.train(loader=sorted(made.loader, key=lambda batch: float(batch[0].sum())))
-        assert monitor.warnings[1:] == [checks.ORDERED]
+        monitor = watch_shuffled(made := private(poisson_sampling=False))
+        batches = sorted(made.loader, key=lambda batch: float(batch[0].sum()))
+        warned(monitor, lambda: made.train(loader=batches), checks.ORDERED)
 
     @pytest.mark.parametrize("workers", [0, 2])
     def test_batches_in_the_order_in_which_they_come(self, private, workers):
@@ -183,16 +170,12 @@ class TestOrder:
 class TestDrawnFrom:
     @pytest.mark.parametrize("within", [False, True])
     def test_the_number_of_records_of_a_poisson_sampler(self, private, within):
-        made = private()
-        monitor = watch(made)
-        made.train()
+        made, monitor = trained(private())
         loop = iter(made.loader)
         if within:
             made.step(*next(loop))
         made.loader.batch_sampler.num_samples = 20
-        with pytest.warns(PrivacyWarning, match="The sampler or the indices"):
-            made.train(loader=loop)
-        assert void(monitor)
+        refused(monitor, lambda: made.train(loader=loop), Problem.ALTERED)
 
     def test_the_indices_of_a_sampler(self, private):
         sampler = SubsetRandomSampler(range(30))
@@ -200,14 +183,11 @@ class TestDrawnFrom:
         monitor = watch_shuffled(made)
         made.train()
         sampler.indices = range(30, 60)
-        with pytest.warns(PrivacyWarning, match="The sampler or the indices"):
-            made.train()
-        assert void(monitor)
+        refused(monitor, made.train, Problem.ALTERED)
 
 
 def test_batches_of_the_same_size_stand_in_for_those_that_were_drawn(private):
-    made = private(loader=private.loader(batch_size=30))
-    monitor = watch(made)
+    monitor = watch(made := private(loader=private.loader(batch_size=30)))
     made.train(32)  # from here on not all batches are looked at
     kept = {}
 
@@ -216,9 +196,7 @@ def test_batches_of_the_same_size_stand_in_for_those_that_were_drawn(private):
             for records, labels in made.loader:
                 yield kept.setdefault(len(records), (records, labels))
 
-    with pytest.warns(PrivacyWarning, match="A batch was used again"):
-        made.train(loader=again())
-    assert void(monitor)
+    refused(monitor, lambda: made.train(loader=again()), Problem.REPEATED)
 
 
 class TestSeveralCalls:
@@ -239,17 +217,13 @@ class TestSeveralCalls:
 
     @pytest.mark.parametrize("epochs", [0, 14])
     def test_records_of_the_batch_before(self, private, epochs):
-        made = private()
-        monitor = watch(made)
-        made.train(epochs)
+        made, monitor = trained(private(), passes=epochs)
 
         def other(records, before, _):
             enough = before is not None and len(before) >= len(records) > 0
             return [before[: len(records)]] if enough else []
 
-        with pytest.warns(PrivacyWarning, match="A batch was used again"):
-            self.train(made, other)
-        assert void(monitor)
+        refused(monitor, lambda: self.train(made, other), Problem.REPEATED)
 
     @pytest.mark.parametrize("other", [
         lambda records, *_: [records], lambda records, *_: [records.flip(1), 2.0 * records],
@@ -260,32 +234,6 @@ class TestSeveralCalls:
     ], ids=["twice", "views", "random", "fixed", "few kinds", "pairs"])  # fmt: skip
     @pytest.mark.parametrize("batch", [10, 60])
     def test_records_of_the_batch_itself_or_none(self, private, other, batch):
-        made = private(loader=private.loader(batch_size=batch))
-        monitor = watch(made)
+        monitor = watch(made := private(loader=private.loader(batch_size=batch)))
         self.train(made, other)
-        assert not void(monitor)
-        assert monitor.warnings == []
-
-
-def test_a_callback_of_lightning_looks_for_the_monitor_of_each_training(private):
-    from dprime.monitor.lightning import LightningMonitor
-
-    class Module:
-        def log_dict(self, values):
-            self.logged = values
-
-    callback, module = LightningMonitor(), Module()
-    for noise in (20.0, 1.0):
-        made = private(noise=noise)
-        module.monitor = watch(made)
-        callback.on_fit_start(None, module)
-        assert callback.state_dict() == {}
-        callback.on_train_start(None, module)
-        made.train()
-        callback.on_train_epoch_end(None, module)
-        assert module.logged == module.monitor.numbers()
-        assert callback.state_dict()["ledger"] == module.monitor.state_dict()["ledger"]
-    given = LightningMonitor(monitor := watch(private()))
-    given.on_fit_start(None, module)
-    given.on_train_start(None, module)
-    assert given.monitor is monitor
+        assert (reason(monitor), monitor.warnings) == ("", [])

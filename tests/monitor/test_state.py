@@ -3,12 +3,21 @@
 import io
 import warnings
 
+import numpy as np
 import pytest
 import torch
 
 from dprime.mechanisms import Gaussian
 from dprime.monitor import PrivacyWarning, Watcher
-from watching import certified, watch, watch_shuffled
+from dprime.monitor.state import restore, whole_state
+from watching import RATE, certified, trained, watch, watch_shuffled
+
+
+def through_a_file(state):
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
 
 
 class Counter(Watcher):
@@ -44,10 +53,8 @@ def test_going_on_is_as_if_undisturbed(private, poisson):
 
     made, first = start()
     made.train()
-    file = io.BytesIO()
-    torch.save({"monitor": first.state_dict(), "opacus": made.engine.accountant.history}, file)
-    file.seek(0)
-    saved = torch.load(file, weights_only=True)
+    history = made.engine.accountant.history
+    saved = through_a_file({"monitor": first.state_dict(), "opacus": history})
 
     made, second = start()
     made.engine.accountant.history = saved["opacus"]
@@ -91,8 +98,7 @@ def test_a_checkpoint_of_another_training_is_refused(private, change, sentence):
 
 
 def test_a_state_of_something_else_is_refused(private):
-    made = private()
-    monitor = watch(made)
+    monitor = watch(made := private())
     for other in ({}, made.engine.accountant.state_dict()):
         with pytest.raises(ValueError, match="state must be a monitor's, but it is another"):
             monitor.load_state_dict(other)
@@ -101,10 +107,7 @@ def test_a_state_of_something_else_is_refused(private):
 def test_other_mechanisms_are_saved_and_must_be_there_again(private):
     state = watch(private(), other_mechanisms=[Gaussian(20.0)]).state_dict()
     assert state["other_mechanisms"] == [Gaussian(20.0).to_dict()]
-    file = io.BytesIO()
-    torch.save(state, file)
-    file.seek(0)
-    state = torch.load(file, weights_only=True)
+    state = through_a_file(state)
     watch(private(), other_mechanisms=[Gaussian(20.0)]).load_state_dict(state)
     for other in ((), (Gaussian(30.0),), (Gaussian(20.0), Gaussian(20.0))):
         monitor = watch(private(), other_mechanisms=other)
@@ -113,9 +116,7 @@ def test_other_mechanisms_are_saved_and_must_be_there_again(private):
 
 
 def test_going_back_is_named(private):
-    made = private()
-    monitor = watch(made)
-    made.train()
+    made, monitor = trained(private())
     state, recorded = monitor.state_dict(), list(made.engine.accountant.history)
     monitor.load_state_dict(state)  # nothing was spent since
     made.train()
@@ -145,3 +146,23 @@ def test_another_planned_end_is_named(private):
     monitor = watch(private(), steps=100)
     with pytest.warns(PrivacyWarning, match="to end after 2 epochs, .* after 100 steps"):
         monitor.load_state_dict(state)
+
+
+def test_both_go_on(private):
+    monitor = watch(made := private())
+    made.optimizer.noise_multiplier = np.float64(1.0)  # which no safe loading reads
+    made.train()
+    again = private()
+    resumed = watch(again)
+    restore(resumed, through_a_file(whole_state(monitor)))
+    assert again.engine.get_epsilon(1e-3) == made.engine.get_epsilon(1e-3)
+    again.train()
+    assert again.engine.accountant.history == [(1.0, RATE, 12)]
+    assert str(resumed).startswith("Privacy of this training (epoch 2, step 12)")
+    assert resumed.warnings == []
+
+
+def test_a_state_without_the_accountant_leaves_it(private):
+    made, monitor = trained(private())
+    restore(monitor, monitor.state_dict())
+    assert made.engine.accountant.history == [(1.0, RATE, 6)]

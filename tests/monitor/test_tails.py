@@ -1,6 +1,7 @@
 """The tails that the noise lacks: what they reveal at most, and that nothing else is revealed."""
 
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -162,7 +163,7 @@ def test_where_no_tails_are_counted():
 
 def test_a_training_that_goes_on_has_the_worse_noise():
     secure, plain = NoiseEnds(None, 10), NoiseEnds(FLOAT32_END, 20)
-    assert secure.worst(plain.state_dict()) == NoiseEnds(FLOAT32_END, 20)
-    assert plain.worst(secure.state_dict()) == NoiseEnds(FLOAT32_END, 20)
-    assert secure.worst(secure.state_dict()) == secure
-    assert NoiseEnds(FLOAT64_END, 5).worst(plain.state_dict()) == plain
+    assert secure.worst(asdict(plain)) == NoiseEnds(FLOAT32_END, 20)
+    assert plain.worst(asdict(secure)) == NoiseEnds(FLOAT32_END, 20)
+    assert secure.worst(asdict(secure)) == secure
+    assert NoiseEnds(FLOAT64_END, 5).worst(asdict(plain)) == plain

@@ -6,11 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dprime import validate
-from dprime.mechanisms import ADJACENCIES
+from dprime.mechanisms import ADJACENCIES, Mechanism
 from dprime.metrics import Reading, profile
 from dprime.monitor.hooks import MARK
 from dprime.monitor.opacus_training import OpacusTraining
 from dprime.monitor.public import PublicConstants
+from dprime.monitor.watcher import Watcher
+
+LISTS: dict[str, tuple[Any, str, str]] = {
+    "watchers": (Watcher, "watchers", "GradientCanaries()"),
+    "trackers": (Callable, "functions", "to_mlflow()"),
+    "other_mechanisms": (Mechanism, "mechanisms", "clip_norm.cost"),
+}
+"""What the lists among the arguments hold, and an example."""
 
 
 def refuse_second(**objects: Any) -> None:
@@ -75,11 +83,13 @@ def public_constants(given: object, training: OpacusTraining) -> PublicConstants
     return given
 
 
-def all_of(kind: Any, name: str, given: Any, requirement: str, remedy: str) -> tuple[Any, ...]:
+def listed(name: str, given: Any) -> tuple[Any, ...]:
     """Check a sequence of objects of one type; a class in place of an object is refused."""
+    kind, plural, example = LISTS[name]
     if isinstance(given, Sequence) and all(isinstance(one, kind) for one in given):
         return tuple(given)
-    raise validate.invalid_value(name, given, requirement, remedy)
+    remedy = f"give for example {name}=[{example}]"
+    raise validate.invalid_value(name, given, f"a list of {plural}", remedy)
 
 
 def readings_of(conditions: object) -> tuple[Reading, ...]:
@@ -96,8 +106,3 @@ def sink_of(show: Any) -> Callable[[str], object] | None:
         return show  # type: ignore[no-any-return]
     remedy = "leave it out for lines on stderr, or give for example logger.info"
     raise validate.invalid_value("show", show, "a function that takes a line, or None", remedy)
-
-
-def lines_wanted(every: object) -> bool:
-    """Whether lines are wanted at all."""
-    return every is not None and validate.one_of("every", every, ("epoch",)) == "epoch"

@@ -1,4 +1,4 @@
-"""Checks of a training that Opacus trusts: each finding is one sentence."""
+"""Checks of a training that Opacus trusts: each finding says what to do."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from opacus.layers import DPMultiheadAttention
 from torch import nn
-from torch.nn.modules.batchnorm import _BatchNorm
-from torch.nn.modules.instancenorm import _InstanceNorm
 
 from dprime import text
 from dprime.interop import gdp_epsilon
 from dprime.mechanisms import Mechanism
-from dprime.monitor import criteria
-from dprime.monitor.contents import modules_of
+from dprime.monitor import layers
 from dprime.monitor.ledger import Ledger, NoGuarantee, StepRecord
-from dprime.monitor.opacus_training import OpacusTraining
+from dprime.monitor.opacus_training import OpacusTraining, rounding_in
 from dprime.monitor.problems import Problem
 from dprime.text import given
 
@@ -26,17 +22,6 @@ from dprime.text import given
 class PrivacyWarning(UserWarning):
     """Something weakens or voids the guarantee of a training; the sentence says what to do."""
 
-
-MIXING = (
-    _InstanceNorm, _BatchNorm, nn.Embedding, nn.EmbeddingBag, nn.MultiheadAttention,
-    DPMultiheadAttention,
-)  # fmt: skip
-"""Layers that mix records in some mode."""
-
-CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
-
-SOFTMAXES = (nn.Softmax, nn.LogSoftmax, nn.Softmin, nn.Softmax2d)
-"""Layers that mix the rows of one dimension, which their input may decide."""
 
 SHUFFLED = (
     "The batches are not drawn by Poisson sampling, so the ε of the privacy engine does not hold "
@@ -108,6 +93,8 @@ SUMMED = (
 PAST_THE_END = (
     "The training went on past its planned end: the forecast is what was spent until now."
 )
+RECORDED = "The accountant of the privacy engine has recorded {}: its ε is wrong; {}."
+KEEP = "keep its step hook, and load both from the same checkpoint"
 
 
 def at_start(training: OpacusTraining, delta: float) -> Iterator[str]:
@@ -118,11 +105,11 @@ def at_start(training: OpacusTraining, delta: float) -> Iterator[str]:
         yield SHUFFLED
     if training.sampling.kind == "unknown":
         yield Problem.UNSAMPLED.warning
-    if any(mixes(root, training) for root in training.roots):
+    if any(Problem.MIXED in layers.problems_of(one, training) for one in layers.every(training)):
         yield Problem.MIXED.warning
-    if criteria.sums_scaled(training):
+    if layers.sums_scaled(training):
         yield SUMMED
-    if training.rounding(training.parameters()) > 1.0:
+    if rounding_in(frozenset(p.dtype for p in training.parameters())) > 1.0:
         yield COARSE
     names = list(outside(training))
     if names:
@@ -137,82 +124,6 @@ def at_start(training: OpacusTraining, delta: float) -> Iterator[str]:
             "records, which would allow giving away whole records: ask for a smaller one with "
             'conditions={"delta": ...}.'
         )
-
-
-def may_mix(layer: nn.Module, *, ghost: bool) -> bool:
-    """Whether a layer or a loss may mix records, or have a wrong norm; losses in no ghost mode."""
-    kinds = MIXING if ghost else (*MIXING, *criteria.DIVIDING)
-    return isinstance(layer, kinds) or _pads_otherwise(layer)
-
-
-def softmaxes(training: OpacusTraining) -> list[nn.Module]:
-    """The layers of model and criterion that may have their softmax over the records."""
-    layers = (layer for root in training.roots for layer in modules_of(root))
-    return [layer for layer in layers if isinstance(layer, SOFTMAXES)]
-
-
-def mixes(module: nn.Module, training: OpacusTraining | None = None) -> bool:
-    """Whether a layer makes one record's output depend on the others, or keeps their statistics.
-
-    Some layers do so only in the mode of a training.
-    """
-    return any(_mixes(layer, training) for layer in modules_of(module))
-
-
-def reasons_in(layer: nn.Module, training: OpacusTraining) -> Iterator[str]:
-    """Why a layer or a loss voids the guarantee of a training, without what is under it."""
-    if isinstance(layer, criteria.DIVIDING):
-        if criteria.divides_by_weights(layer):
-            yield Problem.DIVIDED
-        return
-    if _mixes(layer, training):
-        yield Problem.MIXED
-    if unfit_for_ghost(layer, training):
-        yield Problem.UNFIT
-
-
-def _mixes(layer: nn.Module, training: OpacusTraining | None) -> bool:
-    """Whether a layer mixes records by itself."""
-    if training is not None and _mixes_in(layer, training):
-        return True
-    if isinstance(layer, _InstanceNorm):
-        # Opacus' fix() clears `track_running_stats`, but PyTorch goes on with the buffers.
-        kept = layer.running_mean is not None
-        return kept and (layer.training or not layer.track_running_stats)
-    return isinstance(layer, _BatchNorm) and (layer.training or layer.running_mean is None)
-
-
-def _mixes_in(layer: nn.Module, training: OpacusTraining) -> bool:
-    """Whether a layer whose weights are trained mixes records where they come first."""
-    if isinstance(layer, (nn.Embedding, nn.EmbeddingBag)):
-        # Autograd divides by a token's count in the batch; the other modes do not call it.
-        return layer.scale_grad_by_freq and layer.weight.requires_grad and training.ghost
-    if isinstance(layer, (nn.MultiheadAttention, DPMultiheadAttention)) and not layer.batch_first:
-        own = {id(part) for part in layer.modules()}
-        first: bool = getattr(training.model, "batch_first", False)
-        return first and any(id(part) in own for part in training.hooked())
-    return False
-
-
-def unfit_for_ghost(layer: nn.Module, training: OpacusTraining) -> bool:
-    """Whether ghost mode clips by norms of wrong gradients for a layer.
-
-    Opacus' own functions count a word once that comes several times in a bag, and pad with zeros
-    whatever the padding mode. In mode "hooks" their gradients are what is clipped and added up, so
-    they are wrong there too, but none is longer than C. Layers that are derived from these have no
-    function of Opacus.
-    """
-    if not training.ghost or getattr(training.model, "force_functorch", False):
-        return False
-    if type(layer) is not nn.EmbeddingBag and not _pads_otherwise(layer):
-        return False
-    weight: nn.Parameter = layer.weight  # type: ignore[assignment]
-    return weight.requires_grad
-
-
-def _pads_otherwise(layer: nn.Module) -> bool:
-    """Whether a convolution of PyTorch's own pads with other values than zeros."""
-    return type(layer) in CONVOLUTIONS and layer.padding_mode != "zeros"
 
 
 def outside(training: OpacusTraining) -> dict[str, nn.Parameter]:
@@ -233,35 +144,24 @@ def disagreement(history: Sequence[tuple[Any, Any, Any]], ledger: Ledger) -> str
         seen[step.recorded, step.batches * step.sample_rate] += count
     steps = sum(int(count) for *_, count in history)
     if steps != seen.total():
-        return (
-            f"The accountant of the privacy engine has recorded {steps:,} steps, but the monitor "
-            f"has {seen.total():,}: its ε is wrong; keep its step hook, and load both from the "
-            "same checkpoint."
-        )
+        return RECORDED.format(f"{steps:,} steps, but the monitor has {seen.total():,}", KEEP)
     own = {(step.sample_rate, step.batches) for step, _ in entries}
     recorded = Counter[tuple[float, float]]()
     for noise, rate, count in history:
         known = [own_rate * n for own_rate, n in own if recorded_for(own_rate, n, float(rate))]
         if not known and any(recorded_for(own_rate, 1, float(rate)) for own_rate, _ in own):
-            return (
-                "The accountant of the privacy engine has recorded steps that added up several "
-                "batches as if they were made of one: its ε is wrong; take a step for each batch, "
-                "and leave signal_skip_step to BatchMemoryManager."
+            return RECORDED.format(
+                "steps that added up several batches as if they were made of one",
+                "take a step for each batch, and leave signal_skip_step to BatchMemoryManager",
             )
         if not known:
-            return (
-                f"The accountant of the privacy engine has recorded the sample rate "
-                f"{given(float(rate))}, which the data loader did not have: its ε is wrong; use "
-                "the loader that make_private returned."
+            return RECORDED.format(
+                f"the sample rate {given(float(rate))}, which the data loader did not have",
+                "use the loader that make_private returned",
             )
         recorded[float(noise), known[0]] += int(count)
-    if seen == recorded:
-        return None
-    return (
-        "The accountant of the privacy engine has recorded other noise multipliers or rates than "
-        "the training had: its ε is wrong; keep its step hook, and load both from the same "
-        "checkpoint."
-    )
+    other = "other noise multipliers or rates than the training had"
+    return None if seen == recorded else RECORDED.format(other, KEEP)
 
 
 def too_low(

@@ -17,7 +17,6 @@ class AtEpoch(MetricValue):
     step: int
 
     def as_json(self) -> dict[str, object]:
-        """Plain values."""
         return {"epoch": self.epoch, "step": self.step, **super().as_json()}
 
 
@@ -27,7 +26,7 @@ class Epochs:
     A pass over the loader is an epoch if steps were made of it, also where it was left early. It is
     over when its batches are used up, when it was left, or with the first step of a later pass.
     Steps whose batches nobody saw being drawn make an epoch for as many as the loader gives in one,
-    and so do batches that come each from a pass of its own, as with `next(iter(loader))`.
+    and so do batches that each come from another pass, as with `next(iter(loader))`.
 
     Args:
         sampling: of the loader.
@@ -45,12 +44,11 @@ class Epochs:
     def ends(self, steps: int) -> list[tuple[int, int]]:
         """Each epoch that is over with its last step, where `steps` have been made."""
         one = self._open
-        left = one is not None and self._sampling.over(one) and not _single(one)
+        left = one is not None and self._sampling.over(one) and not one.single
         ends = [*self._ends, steps] if left else self._ends
         return [(number, end) for number, end in enumerate(ends, start=self._before + 1)]
 
     def over(self) -> int:
-        """Epochs that are over."""
         return self._before + len(self.ends(0))
 
     def follows(self, step_of: Pass | None) -> bool:
@@ -61,7 +59,7 @@ class Epochs:
 
     def step(self, step_of: Pass | None, batches: int) -> bool:
         """Count a step of a pass; True where an epoch is over with it."""
-        if step_of is None or _single(step_of) or step_of.taken > step_of.drawn:
+        if step_of is None or step_of.taken > step_of.drawn or (step_of.left and step_of.single):
             self._unseen += batches
             return self._full()
         if step_of is self._closed:  # its last batches came later than it seemed
@@ -77,12 +75,11 @@ class Epochs:
             return self._full()
         if self._open is None:
             return False
-        waiting = beginning and self._sampling.complete(self._open)
-        return waiting or self._sampling.over(self._open)
+        return (beginning and self._open.complete) or self._sampling.over(self._open)
 
     def _dissolved(self) -> bool:
         """Whether the pass was of a single batch: that is kept for an epoch of many."""
-        if self._open is None or not _single(self._open):
+        if self._open is None or not self._open.single:
             return False
         self._open, self._unseen = None, self._unseen + 1
         return True
@@ -95,12 +92,10 @@ class Epochs:
         return True
 
     def end(self, steps: int) -> None:
-        """The epoch ended with this step."""
         self._ends.append(steps)
         self._closed, self._open = self._open, None
 
     def state_dict(self, steps: int) -> dict[str, Any]:
-        """Plain values."""
         return {
             "epoch_ends": [end for _, end in self.ends(steps)],
             "epochs_before": self._before,
@@ -113,8 +108,3 @@ class Epochs:
         self._before = int(state["epochs_before"])
         self._unseen = int(state["batches_unseen"])
         self._open = self._closed = None
-
-
-def _single(one: Pass) -> bool:
-    """Whether a pass was left after its first batch."""
-    return one.left and one.drawn == 1

@@ -31,7 +31,7 @@ class _Values(pickle.Pickler):
     """Writes objects out by their values, also in tensors, wherever these are kept."""
 
     def reducer_override(self, thing: Any) -> Any:
-        """Write by values what would name its memory, and what has no form of its own."""
+        """Write values in place of memory addresses, and text for what cannot be pickled."""
         if isinstance(thing, Tensor):
             return str, (f"{thing.dtype} {tuple(thing.shape)} {digest(thing)}",)
         if isinstance(thing, io.BytesIO):
@@ -86,8 +86,9 @@ def norms_of(tensors: Sequence[Tensor]) -> list[Norm]:
     for tensor in tensors:
         plain = tensor if tensor.dtype in PLAIN else _real(tensor)
         try:
-            values = plain.detach().numpy().ravel("K")
-        except (RuntimeError, TypeError):  # of a class of its own, such as a part of a whole
+            plain = plain.detach() if plain.requires_grad else plain
+            values = plain.numpy().ravel("K")
+        except (RuntimeError, TypeError):  # of a subclass, such as a part of a distributed tensor
             return _norms_on_device(tensors)
         norms.append(math.sqrt(values.dot(values)))
     return norms

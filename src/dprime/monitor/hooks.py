@@ -31,11 +31,8 @@ class _Mark:
 class _Listener(partial[None]):
     """A hook that stays behind where its module is copied or saved as a whole."""
 
-    def __deepcopy__(self, _: object) -> Callable[..., None]:
-        return _deaf
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[()]]:
-        return _no_listener, ()
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any]]:
+        return _itself, (_deaf,)
 
 
 def _deaf(*_: object) -> None:
@@ -63,11 +60,6 @@ class _Wrapped(partial[Any]):
 
 def _itself(method: Any) -> Any:
     return method
-
-
-def _no_listener() -> Callable[..., None]:
-    """The listener that a saved one becomes when it is loaded."""
-    return _deaf
 
 
 _AROUND: dict[tuple[type, str], list[tuple[weakref.ref[Any], Callable[..., Any]]]] = {}
@@ -126,7 +118,6 @@ class Hooks:
         self._undo: list[Callable[[], None]] = []
 
     def mark(self, owner: Any, detach: Callable[[], None]) -> None:
-        """Say that an object is being watched, and how to end it."""
         setattr(owner, MARK, _Mark(detach))
         self._undo.append(lambda: delattr(owner, MARK))
 
@@ -162,12 +153,11 @@ class Hooks:
         """Call `seen(module, inputs, output)` after the module was called."""
         self._undo.append(module.register_forward_hook(_Listener(seen)).remove)
 
-    def before_any_step(self, stepping: Callable[[Optimizer], None]) -> None:
-        """Call `stepping(optimizer)`, a method, before any optimizer of PyTorch changes weights."""
+    def around_any_step(
+        self, stepping: Callable[[Optimizer], None], stepped: Callable[[Optimizer], None]
+    ) -> None:
+        """Call a method before any optimizer of PyTorch changes weights, and another one after."""
         self._undo.append(register_optimizer_step_pre_hook(_of_step(stepping)).remove)
-
-    def after_any_step(self, stepped: Callable[[Optimizer], None]) -> None:
-        """Call `stepped(optimizer)`, a method, after any optimizer of PyTorch has stepped."""
         self._undo.append(register_optimizer_step_post_hook(_of_step(stepped)).remove)
 
     def wrap_all(self, owner: type, name: str, around: Callable[..., Any]) -> None:
@@ -187,10 +177,8 @@ class Hooks:
         self._undo.append(restore)
 
     def later(self, undo: Callable[[], None]) -> None:
-        """Add another function that undoes something."""
         self._undo.append(undo)
 
     def remove(self) -> None:
-        """Take everything off, the latest first."""
         while self._undo:
             self._undo.pop()()

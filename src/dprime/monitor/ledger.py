@@ -44,7 +44,6 @@ class NoGuarantee(Mechanism):
     reason: str
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
-        """Losses with all mass at infinity."""
         nothing, none = np.zeros(1), np.zeros(1)
         return PrivacyLosses(parts=((PrivacyLoss(nothing, none, none, 1.0, 1.0), 1),))
 
@@ -72,11 +71,9 @@ class Accumulated(Mechanism):
 
     @property
     def default_adjacency(self) -> str:
-        """The adjacency of the training."""
         return self.training.default_adjacency
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
-        """The losses of a group of records."""
         return self.training.losses(adjacency, group_size * self.batches)
 
 
@@ -88,7 +85,6 @@ class GivesAway(Mechanism):
         """An upper bound on the probability of outputs that one of the two worlds cannot have."""
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
-        """Losses with this probability at infinity, in both directions."""
         lost = self.probability(adjacency, group_size)
         zero, rest = np.zeros(1), np.full(1, 1.0 - lost)
         return PrivacyLosses(parts=((PrivacyLoss(zero, rest, rest, lost, lost), 1),))
@@ -198,7 +194,6 @@ class Ledger:
 
     @property
     def last(self) -> StepRecord | None:
-        """The latest step."""
         return self._entries[-1][0] if self._entries else None
 
     def add(self, step: StepRecord, count: int = 1) -> None:

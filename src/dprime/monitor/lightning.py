@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dprime import validate
-from dprime.monitor.checkpoint import restore, whole_state
 from dprime.monitor.monitor import Monitor
+from dprime.monitor.state import restore, whole_state
 
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer
@@ -52,12 +52,10 @@ class LightningMonitor(Callback):
             self._saved = {}
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Log what was spent until now."""
         assert self.monitor is not None
         pl_module.log_dict(self.monitor.numbers())
 
     def state_dict(self) -> dict[str, Any]:
-        """The states of monitor and accountant."""
         return {} if self.monitor is None else whole_state(self.monitor)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from torch import Tensor, nn
 
@@ -17,10 +18,9 @@ from dprime.monitor import arguments, checks, summary
 from dprime.monitor.epochs import AtEpoch
 from dprime.monitor.ledger import Ledger
 from dprime.monitor.opacus_training import OpacusTraining
-from dprime.monitor.plan import Plan
 from dprime.monitor.probe import OptimizerProbe
 from dprime.monitor.problems import Problem
-from dprime.monitor.progress import LEFT, Progress
+from dprime.monitor.progress import LEFT, Plan, Progress
 from dprime.monitor.public import PublicConstants
 from dprime.monitor.reader import StepReader
 from dprime.monitor.state import STATE_VERSION, refuse_other
@@ -70,7 +70,6 @@ class Monitor:
         metric: the number to show at each epoch: "advantage", "bayes_security", "tpr", "precision",
             "success", "belief", "belief_exceeds", "epsilon", "delta" or "d_prime", and
             "secret_success" where the conditions have a `max_prior`.
-        every: "epoch", or None for no lines.
         show: called with each line; None for no lines.
         trackers: called with the monitor at the end of each epoch, and when it is detached after
             further steps: `to_tensorboard(writer)`, `to_mlflow()`, `to_wandb()`, or your own.
@@ -97,7 +96,6 @@ class Monitor:
         conditions: Mapping[str, float] | None = None,
         adjacency: str | None = None,
         metric: str = "advantage",
-        every: Literal["epoch"] | None = "epoch",
         show: Callable[[str], object] | None = to_stderr,
         trackers: Sequence[Tracker] = (),
         other_mechanisms: Sequence[Mechanism] = (),
@@ -108,23 +106,15 @@ class Monitor:
         self.training = OpacusTraining(
             privacy_engine, model, optimizer, data_loader, criterion, self.mechanism
         )
-        self.watchers = arguments.all_of(
-            Watcher, "watchers", watchers, "a list of watchers",
-            "give for example watchers=[GradientCanaries()]",
-        )  # fmt: skip
+        self.watchers = arguments.listed("watchers", watchers)
         self.readings = arguments.readings_of(conditions)
         self.public = arguments.public_constants(public, self.training)
         self.adjacency = arguments.adjacency_of(adjacency, self.training, self.public)
         names = [reading.name for reading in self.readings]
         self.metric = validate.one_of("metric", metric, names)
-        self._show = arguments.sink_of(show) if arguments.lines_wanted(every) else None
-        remedy = "give for example trackers=[to_mlflow()]"
-        wanted = "a list of functions"
-        self._trackers = arguments.all_of(Callable, "trackers", trackers, wanted, remedy)
-        self.other_mechanisms = arguments.all_of(
-            Mechanism, "other_mechanisms", other_mechanisms, "a list of mechanisms",
-            "give for example other_mechanisms=[clip_norm.cost]",
-        )  # fmt: skip
+        self._show = arguments.sink_of(show)
+        self._trackers = arguments.listed("trackers", trackers)
+        self.other_mechanisms = arguments.listed("other_mechanisms", other_mechanisms)
         self._noise_ends = NoiseEnds.of(privacy_engine, optimizer, ideal_noise)
         self._detached = False
         self._progress = Progress(
@@ -175,7 +165,7 @@ class Monitor:
 
     def curve(self) -> TradeOff:
         """The certified curve of what was spent until now."""
-        return _curve(self.mechanism(), self.adjacency)
+        return self._curve_of(self.ledger)
 
     def risk(self) -> list[MetricValue]:
         """Every metric of what was spent until now."""
@@ -208,16 +198,17 @@ class Monitor:
     def history(self) -> list[AtEpoch]:
         """The metric at the end of each epoch so far, with the epoch's number and its last step."""
         return [
-            AtEpoch(**vars(self._answer(self._curve_after(step))), epoch=epoch, step=step)
-            for epoch, step in self._progress.epochs.ends(self.ledger.steps)
+            AtEpoch(
+                **vars(self._answer(self._curve_of(self.ledger.first(step)))), epoch=n, step=step
+            )
+            for n, step in self._progress.epochs.ends(self.ledger.steps)
         ]
 
     def _curve_at_end(self) -> TradeOff:
-        ledger = self._progress.ledger_at_end(self._reader.pass_index)
-        return _curve(self._composed(ledger), self.adjacency)
+        return self._curve_of(self._progress.ledger_at_end(self._reader.pass_index))
 
-    def _curve_after(self, steps: int) -> TradeOff:
-        return _curve(self._composed(self.ledger.first(steps)), self.adjacency)
+    def _curve_of(self, ledger: Ledger) -> TradeOff:
+        return _curve(self._composed(ledger), self.adjacency)
 
     @property
     def epochs(self) -> int:
@@ -282,7 +273,6 @@ class Monitor:
         printer.text(repr(self) if cycle else str(self))
 
     def _answer(self, curve: TradeOff, name: str = "") -> MetricValue:
-        """The shown metric, or another one."""
         return next(each.of(curve) for each in self.readings if each.name == (name or self.metric))
 
     @property
@@ -313,7 +303,6 @@ class Monitor:
         self._track()
 
     def _track(self) -> None:
-        """Give the trackers what was spent since they were called."""
         if self.ledger.steps != self._tracked:
             self._tracked = self.ledger.steps
             for tracker in self._trackers:
@@ -331,10 +320,10 @@ class Monitor:
             "sampling": self.training.sampling.kind,
             "sample_rate": self.training.sample_rate,
             "adjacency": self.adjacency,
-            "public": None if self.public is None else self.public.state_dict(),
-            "plan": self.plan.state_dict(),
+            "public": None if self.public is None else asdict(self.public),
+            "plan": asdict(self.plan),
             "other_mechanisms": [other.to_dict() for other in self.other_mechanisms],
-            "noise": self._noise_ends.for_weights(self._reader.most_weights).state_dict(),
+            "noise": asdict(self._noise_ends.for_weights(self._reader.most_weights)),
             "ledger": self.ledger.state_dict(),
             **self._progress.epochs.state_dict(self.ledger.steps),
             "warnings": list(self.warnings),
@@ -357,7 +346,7 @@ class Monitor:
         self._progress.merge_warnings(state["warnings"])
         for watcher, (_, saved) in zip(self.watchers, state["watchers"], strict=True):
             watcher.load_state_dict(saved)
-        before = Plan.from_state(state["plan"])
+        before = Plan(**state["plan"])
         if before != self.plan:
             self._progress.warn(
                 f"The checkpoint was planned to end after {before}, this training after "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -56,7 +56,7 @@ class OpacusTraining:
     """The objects of one training, as `PrivacyEngine.make_private` returned them.
 
     Adaptive clipping makes the clipping norm follow a count of the records that were not clipped.
-    The count gets noise of its own, and the gradient's noise is raised from z to z_eff with
+    The count gets separate noise, and the gradient's noise is raised from z to z_eff with
     1/z_eff² = 1/z² − 1/(2σ_u)², σ_u the count's noise (Andrew et al. 2021, theorem 1). Replace one
     record, and the sum moves by at most 2C under the noise z_eff C, the count by at most 1 under
     σ_u: together (2/z_eff)² + 1/σ_u² = (2/z)², so a step costs what its z says, and what is made of
@@ -86,84 +86,66 @@ class OpacusTraining:
     claimed: Callable[[], Mechanism | None] = field(default=lambda: None, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.optimizer, DPOptimizer):
-            raise validate.invalid_input(
-                "optimizer", f"a {type(self.optimizer).__name__}", "Opacus' own",
-                "give the one that make_private returned",
-            )  # fmt: skip
+        for name, found, wanted, remedy in self._misfits():
+            raise validate.invalid_input(name, found, wanted, remedy)
+
+    def _misfits(self) -> Iterator[tuple[str, str, str, str]]:
+        """What is not as `make_private` returned it, or has no guarantee."""
+        model, optimizer = self.model, self.optimizer
+        if not isinstance(optimizer, DPOptimizer):
+            kind = f"a {type(optimizer).__name__}"
+            yield "optimizer", kind, "Opacus' own", "give the one that make_private returned"
         if not hasattr(getattr(self.privacy_engine, "accountant", None), "history"):
-            raise validate.invalid_input(
-                "privacy_engine", f"a {type(self.privacy_engine).__name__}", "Opacus' own",
-                "give the PrivacyEngine whose make_private was called",
-            )  # fmt: skip
-        if self.ghost and not hasattr(self.model, "max_grad_norm"):
-            raise validate.invalid_input(
-                "model", f"a {type(self.model).__name__}", "what make_private returned",
-                "in ghost mode that is what clips",
-            )  # fmt: skip
+            kind = f"a {type(self.privacy_engine).__name__}"
+            remedy = "give the PrivacyEngine whose make_private was called"
+            yield "privacy_engine", kind, "Opacus' own", remedy
+        if self.ghost and not hasattr(model, "max_grad_norm"):
+            wanted, remedy = "what make_private returned", "in ghost mode that is what clips"
+            yield "model", f"a {type(model).__name__}", wanted, remedy
         _ = self.attached_weights  # before anything can be added
-        self._refuse_complex()
-        self._refuse_other_model()
-        self._refuse_adaptive()
-        self._refuse_other_engine()
+        if any(p.is_complex() for p in self.parameters()):  # each part would get noise z/√2 only
+            yield "weights", "complex", "real numbers", "train torch.view_as_real of them"
+        given = {id(p) for root in self.roots for p in root.parameters()}
+        seen = [id(p) in given for p in self.parameters()]
+        makes_gradients = any("opacus" in kind.__module__ for kind in type(model).__mro__)
+        if not all(seen) or not any(seen) or not makes_gradients:
+            some = "of some weights" if any(seen) and not all(seen) else "any weight"
+            lacking = f"one without {some} of the optimizer" if not all(seen) else "the plain one"
+            yield "model", lacking, "the one that is trained", "give what make_private returned"
+        if self.adaptive:
+            yield from self._misfits_of_adaptive()
+        hook = getattr(optimizer, "step_hook", None)
+        named = inspect.getclosurevars(hook).nonlocals if inspect.isfunction(hook) else {}
+        told = named.get("self")  # the accountant that hears of the steps
+        if hasattr(told, "history") and told is not self.privacy_engine.accountant:
+            remedy = "give the PrivacyEngine whose make_private was called"
+            yield "privacy_engine", "another one", "the one that made the optimizer", remedy
+
+    def _misfits_of_adaptive(self) -> Iterator[tuple[str, str, str, str]]:
+        """Why no guarantee covers adaptive clipping here; see above."""
+        if self.ghost:
+            yield (
+                "clipping", "adaptive", "flat in ghost mode",
+                "Opacus 1.6 does not clip each record for itself there, and older releases record "
+                "the wrong noise; use flat clipping",
+            )  # fmt: skip
+        if self.poisson:
+            yield (
+                "clipping", "adaptive with Poisson batches", "flat where batch sizes are secret",
+                "no analysis covers a count divided by a secret size; use flat clipping, or "
+                "make_private(poisson_sampling=False)",
+            )  # fmt: skip
+        if tuple(map(int, str(opacus.__version__).split(".")[:2])) < FIRST_ADAPTIVE:
+            yield (
+                "opacus", repr(opacus.__version__), "1.6 or later for adaptive clipping",
+                "older releases do not keep the noise that was asked for",
+            )  # fmt: skip
 
     @cached_property
     def roots(self) -> list[nn.Module]:
         """The modules whose weights and buffers make the loss: the model, and the criterion."""
         criterion = own_criterion(self.criterion)
         return [self.module, *([criterion] if isinstance(criterion, nn.Module) else [])]
-
-    def _refuse_other_engine(self) -> None:
-        """Refuse another privacy engine: its accountant would hear of no step."""
-        hook = getattr(self.optimizer, "step_hook", None)
-        told = (
-            inspect.getclosurevars(hook).nonlocals.get("self") if inspect.isfunction(hook) else None
-        )
-        if hasattr(told, "history") and told is not self.privacy_engine.accountant:
-            raise validate.invalid_input(
-                "privacy_engine", "another one", "the one that made the optimizer",
-                "give the PrivacyEngine whose make_private was called",
-            )  # fmt: skip
-
-    def _refuse_other_model(self) -> None:
-        """Refuse another model, or one that lacks parts: its steps would not be seen."""
-        given = {id(p) for root in self.roots for p in root.parameters()}
-        seen = [id(p) in given for p in self.parameters()]
-        makes_gradients = any("opacus" in kind.__module__ for kind in type(self.model).__mro__)
-        if not all(seen) or not any(seen) or not makes_gradients:
-            some = "of some weights" if any(seen) and not all(seen) else "any weight"
-            lacking = f"one without {some} of the optimizer" if not all(seen) else "the plain one"
-            raise validate.invalid_input(
-                "model", lacking, "the one that is trained", "give what make_private returned"
-            )
-
-    def _refuse_complex(self) -> None:
-        """Refuse complex weights: PyTorch gives each of their two parts noise z/√2 only."""
-        if any(p.is_complex() for p in self.parameters()):
-            remedy = "train torch.view_as_real of them"
-            raise validate.invalid_input("weights", "complex", "real numbers", remedy)
-
-    def _refuse_adaptive(self) -> None:
-        """Refuse adaptive clipping without public batch sizes, and in ghost mode (see above)."""
-        if not self.adaptive:
-            return
-        if self.ghost:
-            raise validate.invalid_input(
-                "clipping", "adaptive", "flat in ghost mode",
-                "Opacus 1.6 does not clip each record for itself there, and older releases record "
-                "the wrong noise; use flat clipping",
-            )  # fmt: skip
-        if self.poisson:
-            raise validate.invalid_input(
-                "clipping", "adaptive with Poisson batches", "flat where batch sizes are secret",
-                "no analysis covers a count divided by a secret size; use flat clipping, or "
-                "make_private(poisson_sampling=False)",
-            )  # fmt: skip
-        if _release() < FIRST_ADAPTIVE:
-            raise validate.invalid_value(
-                "opacus", opacus.__version__, "1.6 or later for adaptive clipping",
-                "older releases do not keep the noise that was asked for",
-            )  # fmt: skip
 
     def claim(self) -> Mechanism | None:
         """The mechanism that the monitor certifies for the steps so far; None before the first.
@@ -291,34 +273,14 @@ class OpacusTraining:
     def clipped_to(self) -> float:
         """The norm that records are really clipped to, which should be C.
 
-        In ghost mode the model clips, with a norm of its own; layer by layer it is the norm of all
-        layers' norms.
+        In ghost mode the model clips, to the norm that it holds; layer by layer it is the norm of
+        all layers' norms.
         """
         if self.ghost:
             return float(self.model.max_grad_norm)  # type: ignore[arg-type]
         if isinstance(self.optimizer, DPPerLayerOptimizer):
             return float(torch.norm(torch.Tensor(self.optimizer.max_grad_norms), p=2))
         return float(self.optimizer.max_grad_norm)
-
-    def rounding(self, weights: Sequence[nn.Parameter]) -> float:
-        """The factor by which a clipped norm can exceed C because numbers have few digits.
-
-        Opacus computes norms, factors and products in the precision of the weights, or of each
-        record's gradients or norms where autocast gives them fewer digits: five roundings for each
-        record, of half an ε of the precision. bfloat16 reached 1.010 C; 1 + 4 ε is 1.031.
-        """
-        names = ("grad_sample", "_norm_sample") if self.ghost else ("grad_sample",)
-        kinds = set()
-        for p in weights:
-            kinds.add(p.dtype)
-            held = p.__dict__
-            for name in names:
-                found = held.get(name)
-                if isinstance(found, list):
-                    kinds.update([part.dtype for part in found])
-                elif found is not None:
-                    kinds.add(found.dtype)
-        return _rounding_in(frozenset(kinds))
 
     @property
     def settings(self) -> Settings:
@@ -344,21 +306,6 @@ class OpacusTraining:
     def recurrent(self) -> list[nn.Module]:
         """Opacus' recurrent layers."""
         return [layer for layer in modules_of(self.module) if isinstance(layer, DPRNNBase)]
-
-    @staticmethod
-    def rows(weights: Sequence[nn.Parameter]) -> list[list[int]]:
-        """The rows of every weight's gradients, in each part that is about to be clipped.
-
-        Those of the first weight are the records. Not in ghost mode.
-        """
-        found = []
-        for p in weights:
-            gradients = getattr(p, "grad_sample", None)
-            if isinstance(gradients, list):
-                found.append([0 if part is None else part.shape[0] for part in gradients])
-            else:
-                found.append([0 if gradients is None else gradients.shape[0]])
-        return found
 
     @cached_property
     def attached_weights(self) -> frozenset[int]:
@@ -416,9 +363,15 @@ class OpacusTraining:
 
 
 @lru_cache(maxsize=64)
-def _rounding_in(kinds: frozenset[torch.dtype]) -> float:
-    """The factor by which a clipped norm can exceed C in the coarsest of some precisions."""
-    coarsest = max(torch.finfo(kind).eps for kind in kinds)
+def rounding_in(kinds: frozenset[torch.dtype]) -> float:
+    """The factor by which a clipped norm can exceed C in the coarsest of some precisions.
+
+    It is 1 for float32 and finer ones. They are those of the weights, or of each record's gradients
+    or norms where autocast gives them fewer digits. Opacus computes norms, factors and products in
+    them: five roundings for each record, of half an ε of the precision. bfloat16 reached 1.010 C;
+    1 + 4 ε is 1.031.
+    """
+    coarsest = max((torch.finfo(kind).eps for kind in kinds), default=0.0)
     return 1.0 if coarsest <= FINE else 1.0 + 4.0 * coarsest
 
 
@@ -435,8 +388,3 @@ def own_criterion(criterion: Any) -> Any:
     """The user's criterion, without the loss that ghost mode wraps around it."""
     wrapped = isinstance(criterion, DPLossFastGradientClipping)
     return criterion.criterion if wrapped else criterion
-
-
-def _release() -> tuple[int, ...]:
-    """The release of Opacus as numbers."""
-    return tuple(int(part) for part in str(opacus.__version__).split(".")[:2])

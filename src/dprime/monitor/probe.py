@@ -3,55 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from opacus.schedulers.grad_clip_scheduler import _GradClipScheduler
 from opacus.schedulers.noise_scheduler import _NoiseScheduler
-from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
-from dprime.monitor import checks, criteria
+from dprime.monitor import layers
 from dprime.monitor.contents import modules_of
 from dprime.monitor.fingerprints import Norm, norms_of
 from dprime.monitor.hooks import Hooks, let_hooks_run
-from dprime.monitor.ledger import StepRecord
 from dprime.monitor.opacus_training import OpacusTraining, own_criterion
-from dprime.monitor.reader import StepReader, StepSeen
+from dprime.monitor.problems import Problem
+from dprime.monitor.progress import Progress
+from dprime.monitor.reader import StepReader
 from dprime.monitor.watcher import Watcher
 
 Noisy = tuple[nn.Parameter, Tensor, int]
 """A weight, its gradient with the noise, and how often that was written to."""
 
 
-class Listener(Protocol):
-    """Hears of steps, of other changes to the weights, and of loops over the loader."""
-
-    def step_made(self, seen: StepSeen) -> None:
-        """A step was made; the weights are about to change."""
-
-    def trained_elsewhere(self, step: StepRecord) -> None:
-        """Something else than that step is about to change the weights; this stands for it."""
-
-    def between_loops(self, beginning: bool) -> None:
-        """A loop over the loader begins, or has ended."""
-
-
 class OptimizerProbe:
     """Wraps the optimizer's own clipping, noise and step, until `release`.
 
     Opacus clips (once for each part of a batch), adds the noise, tells its accountant, and then
-    changes the weights; a step that it skips ends after the clipping.
-
-    Args:
-        training: whose steps they are.
-        reader: is told when records are clipped and when noise is added.
-        watchers: are told too.
-        listener: is told of every step.
-        detach: takes the monitor off.
-
+    changes the weights; a step that it skips ends after the clipping. `detach` takes the whole
+    monitor off.
     """
 
     def __init__(
@@ -59,77 +39,68 @@ class OptimizerProbe:
         training: OpacusTraining,
         reader: StepReader,
         watchers: Sequence[Watcher],
-        listener: Listener,
+        progress: Progress,
         detach: Callable[[], None],
     ) -> None:
-        self.training = training
-        self.reader = reader
-        self.watchers = watchers
-        self._listener = listener
+        self.training, self.reader, self.watchers = training, reader, watchers
+        self._progress = progress
         self._detach = detach
         self._expected = False
         self._unsettled = False
-        self._noising = False
         self._noisy: list[Noisy] = []
         self._lengths: list[Norm] = []  # of the noisy gradients
         self._applying: list[Noisy] = []
         self._depth = 0  # of calls of the step that was made
         self._nested: list[int] = []
         self._layers: tuple[int, list[nn.Module]] = -1, []
+        self._enters = False  # whether nothing comes before the user's model
         self._around_step: tuple[RemovableHandle, RemovableHandle] | None = None
-        self._losses: Tensor | None = None
         self._before: dict[int, list[tuple[Tensor, int]]] = {}
         self._records: list[Tensor] = []
         self._hooks = Hooks()
 
     def watch(self) -> None:
-        """Put all hooks on."""
-        optimizer, hooks = self.training.optimizer, self._hooks
+        training, optimizer, hooks = self.training, self.training.optimizer, self._hooks
         hooks.mark(optimizer, self._detach)
-        hooks.mark(self.training.privacy_engine, self._detach)
-        hooks.wrap(optimizer, self.training.clips_with, self._clip)
+        hooks.mark(training.privacy_engine, self._detach)
+        hooks.wrap(optimizer, training.clips_with, self.reader.clipped)
         hooks.wrap(optimizer, "add_noise", self._add_noise)
         hooks.wrap(optimizer, "pre_step", self._pre_step)
         let_hooks_run(optimizer.original_optimizer)
-        hooks.before_any_step(self._stepping)
-        hooks.after_any_step(self._stepped)
+        hooks.around_any_step(self._stepping, self._stepped)
         for scheduler in (_NoiseScheduler, _GradClipScheduler):
             hooks.wrap_all(scheduler, "step", self._schedule)
-        entrance, module = self.training.entrance, self.training.module
-        if entrance is module and not module._forward_pre_hooks:
-            hooks.before_call(module, self._entered_and_called, named=True)
-        else:
-            wrapper = self.training.model
+        entrance, module = training.entrance, training.module
+        self._enters = entrance is module and not module._forward_pre_hooks
+        if not self._enters:
+            wrapper = training.model
             inner = isinstance(wrapper, nn.Module) and entrance is not wrapper
             hooks.before_call(entrance, self._entered, first=inner)
-            hooks.before_call(module, self._called, named=True)
-        hooks.after_call(self.training.module, self._answered)
-        for layer in self.training.hooked():
-            hooks.before_call(layer, self.reader.rows.layer_called)
-        for layer in self.training.recurrent():
-            hooks.before_call(layer, self.reader.rows.packed)
-        if self.training.ghost:
-            self._see_loss()
-        for loss in criteria.losses_of(self.training):
+        hooks.before_call(module, self._called, named=True)
+        hooks.after_call(module, self._answered)
+        self.reader.rows.watch(hooks)
+        if self.reader.ghost is not None:
+            self.reader.ghost.watch(hooks)
+        for loss in layers.losses_of(training):
             hooks.before_call(loss, self._judged, named=True)
-        for layer in checks.softmaxes(self.training):
+        for layer in layers.softmaxes(training):
             hooks.before_call(layer, self._normalised)
-        self.training.sampling.watch(self._listener.between_loops)
-        hooks.later(self.training.sampling.release)
+        training.sampling.watch(self._progress.between_loops)
+        hooks.later(training.sampling.release)
         if any(watcher.needs_batches for watcher in self.watchers):
             self._see_batches()
         for watcher in self.watchers:
-            _told(watcher, watcher.start, self.training)
+            _told(watcher, watcher.start, training)
 
     def release(self) -> None:
-        """Take all hooks off."""
         self._forget_applied()
         self._hooks.remove()
 
     def batch(self, records: Tensor, targets: Tensor) -> None:
-        """Hand a batch to the watchers."""
         for watcher in self.watchers:
             _told(watcher, watcher.batch, records, targets)
+
+    # Calls of the model
 
     def _learns(self, module: nn.Module) -> bool:
         """Whether the model may be trained on what is called now.
@@ -145,14 +116,9 @@ class OptimizerProbe:
         arranged = self.reader.contents.arranged
         if self._layers[0] != arranged:
             trained = set(map(id, self.training.in_groups()))
-            self._layers = (
-                arranged,
-                [
-                    layer
-                    for layer in modules_of(self.training.module)
-                    if any(id(p) in trained for p in layer._parameters.values())
-                ],
-            )
+            modules = modules_of(self.training.module)
+            kept = [a for a in modules if not trained.isdisjoint(map(id, a._parameters.values()))]
+            self._layers = arranged, kept
         return self._layers[1]
 
     def _entered(self, module: nn.Module, _: tuple[Any, ...]) -> None:
@@ -160,18 +126,12 @@ class OptimizerProbe:
             self._settle_late()
             self.reader.entered()
 
-    def _entered_and_called(
-        self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]
-    ) -> None:
-        if self._learns(module):
-            self._settle_late()
-            self.reader.entered()
-            self.reader.called((*inputs, *named.values()))
-        elif not torch.compiler.is_compiling():
-            self.training.sampling.looked_at()
-
     def _called(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         if self._learns(module):
+            if self._enters:
+                if self._unsettled:
+                    self._settle_late()
+                self.reader.entered()
             self.reader.called((*inputs, *named.values()))
         elif not torch.compiler.is_compiling():
             self.training.sampling.looked_at()
@@ -181,45 +141,15 @@ class OptimizerProbe:
             self.reader.rows.answered(output)
 
     def _judged(self, loss: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
-        if self._trains():
-            self.reader.judged(loss, (*inputs, *named.values()))
+        trains = self._learns(self.training.module) and not transforming()
+        problem = layers.problem_of_call(loss, (*inputs, *named.values())) if trains else None
+        if problem:
+            self.reader.found.add(problem)
 
     def _normalised(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
-        if self._trains():
-            self.reader.rows.normalised(layer, inputs)
-
-    def _trains(self) -> bool:
-        """Whether what is called now may be trained on, by no watcher's own functions."""
-        return self._learns(self.training.module) and not transforming()
-
-    def _see_loss(self) -> None:
-        """In ghost mode backward clips: it asks the model for factors, and gives it back after."""
-
-        def factors(own: Callable[[], Tensor]) -> Tensor:
-            found = own()
-            losses, self._losses = self._losses, None
-            by_hand = losses is None and not self._noising
-            self.reader.clipped_in_loss(found, losses, by_hand=by_hand)
-            return found
-
-        def done(own: Callable[[], None]) -> None:
-            own()
-            self.reader.backward_done()
-
-        def clear(own: Callable[..., None], *arguments: Any, **named: Any) -> None:
-            own(*arguments, **named)
-            self.reader.cleared()
-
-        self._hooks.wrap_all(DPTensorFastGradientClipping, "backward", self._backward)
-        self._hooks.wrap(self.training.model, "get_clipping_coef", factors)
-        self._hooks.wrap(self.training.model, "enable_hooks", done)
-        self._hooks.wrap(self.training.optimizer, "zero_grad", clear)
-
-    def _backward(self, backward: Callable[[], None], loss: Any) -> None:
-        """A backward call of ghost mode, of this training or of another."""
-        if loss.module is self.training.model and not self._noising:
-            self._losses = loss.loss_per_sample
-        backward()
+        trains = self._learns(self.training.module) and not transforming()
+        if trains and self.reader.rows.normalises(layer, inputs):
+            self.reader.found.add(Problem.MIXED)
 
     def _schedule(self, step: Callable[..., Any], scheduler: Any) -> None:
         """A scheduler of Opacus steps, of this training or of another."""
@@ -248,12 +178,9 @@ class OptimizerProbe:
         if isinstance(criterion, nn.Module):
             self._hooks.before_call(criterion, judged, named=True)
 
-    def _clip(self, clip: Callable[[], None]) -> None:
-        self.reader.clipped(own=not self._noising)
-        clip()
-
     def _add_noise(self, add_noise: Callable[[], None]) -> None:
-        self._settle_late()
+        if self._unsettled:
+            self._settle_late()
         self.reader.summed()
         if self.watchers:
             self._tell_of_sum()
@@ -270,20 +197,20 @@ class OptimizerProbe:
 
     def _tell_of_sum(self) -> None:
         """Tell the watchers, which may add to the sum, that it is complete."""
-        self._noising = True
+        self.reader.watchers_add(True)
         try:
             for watcher in self.watchers:
                 _told(watcher, watcher.clipped, self.training)
             for watcher in self.watchers:
                 _told(watcher, watcher.before_noise, self.training)
         finally:
-            self._noising = False
+            self.reader.watchers_add(False)
         self._records = []
 
     def _pre_step(self, pre_step: Callable[..., bool | None], *arguments: Any) -> bool | None:
         made = pre_step(*arguments)
         if made:
-            self._listener.step_made(self.reader.read())
+            self._progress.step_made(self.reader.read())
             self._see_noisy()
             self._expected = self._unsettled = True
         return made
@@ -315,8 +242,7 @@ class OptimizerProbe:
             self._around_step = None
 
     def _elsewhere(self) -> None:
-        """Something else than the step that was made is about to change the weights."""
-        self._listener.trained_elsewhere(self.reader.outside())
+        self._progress.trained_elsewhere(self.reader.outside())
 
     def _applied(self, *_: Any) -> None:
         """The step that was made begins, if it was not told before."""
@@ -324,10 +250,10 @@ class OptimizerProbe:
         lengths, self._lengths = self._lengths, []
         if not noisy:
             return
-        self._applying = noisy
-        gradients = [
-            grad for p, grad, version in noisy if p.grad is grad and grad._version == version
-        ]
+        self._applying, gradients = noisy, []
+        for p, grad, version in noisy:
+            if p.grad is grad and grad._version == version:
+                gradients.append(grad)
         if len(gradients) < len(noisy) or self.reader.contents.moved(gradients, lengths):
             self._elsewhere()
 
@@ -346,7 +272,7 @@ class OptimizerProbe:
         self._depth, self._applying = 0, []
         if self._unsettled:
             self._unsettled = False
-            self.reader.settled()
+            self.reader.contents.settle()
 
     def _stepping(self, optimizer: Optimizer) -> None:
         """An optimizer changes weights: once for each step that was made it may."""
@@ -386,7 +312,6 @@ class OptimizerProbe:
         )
 
     def _stepped(self, optimizer: Optimizer) -> None:
-        """Tell the monitor that an optimizer has stepped."""
         if id(optimizer) in self._nested:
             self._nested.remove(id(optimizer))
             if not self._have_noise(self._shared(optimizer)):  # a closure computed others

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 
+from dprime import validate
 from dprime.monitor import checks, summary
 from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.epochs import Epochs
 from dprime.monitor.ledger import Ledger, StepRecord
 from dprime.monitor.opacus_training import OpacusTraining
-from dprime.monitor.plan import Plan
 from dprime.monitor.problems import Problem
 from dprime.monitor.reader import StepSeen
 
@@ -24,15 +25,47 @@ LEFT = "dprime_not_covered"
 """The attribute of an optimizer with the reason why steps that a monitor saw are not covered."""
 
 
+@dataclass(frozen=True)
+class Plan:
+    """The planned end, in epochs or in steps; neither where it is not known.
+
+    >>> Plan(epochs=2.5).end(batches=1, in_epoch=10), Plan(steps=7).end(batches=1, in_epoch=10)
+    (25, 7)
+    >>> str(Plan(epochs=3))
+    '3 epochs'
+    """
+
+    epochs: float | None = None
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.known:
+            validate.exactly_one("epochs, steps", asdict(self), "leave one out")
+        if self.epochs is not None:
+            validate.positive("epochs", self.epochs, example=10)
+        if self.steps is not None:
+            object.__setattr__(self, "steps", validate.whole("steps", self.steps))
+
+    @property
+    def known(self) -> bool:
+        return self.epochs is not None or self.steps is not None
+
+    def end(self, batches: int, in_epoch: int) -> int | None:
+        """The last step, for this many batches in a step and in an epoch."""
+        if self.epochs is None:
+            return self.steps
+        return max(1, math.ceil(self.epochs * in_epoch / batches * (1 - 1e-12)))
+
+    def __str__(self) -> str:
+        if self.epochs is not None:
+            return f"{self.epochs:g} epochs"
+        return "no known time" if self.steps is None else f"{self.steps:,} steps"
+
+
 class Progress:
     """Adds every step that the probe has seen to the ledger, and warns of what it rests on.
 
-    Args:
-        training: whose steps they are.
-        plan: when it is to end.
-        adjacency, delta: that its ε is for.
-        at_epoch: called at the end of each epoch.
-
+    `adjacency` and `delta` are those of its ε; `at_epoch` is called at the end of each epoch.
     """
 
     def __init__(
@@ -51,13 +84,13 @@ class Progress:
         self.warnings: list[str] = []
         self._unwatched = self.ledger.steps
         self._watched = False
+        self._rests_on: tuple[str, ...] = ()
         self._latest: StepRecord | None = None  # the step that the planned end was computed for
         self._end: int | None = None
 
     # What the probe tells
 
     def step_made(self, seen: StepSeen) -> None:
-        """Count the step that is about to change the weights."""
         step, drawn_in = seen.record, seen.drawn_in
         if self.epochs.follows(drawn_in):
             self._end_epoch()
@@ -65,9 +98,20 @@ class Progress:
         self._watched = True
         if step is not self._latest:
             self._latest, self._end = step, self.planned_steps()
-        for sentence in self._sentences(seen):
-            self.warn(sentence)
-        self._unwatched = 0
+            if step.reason:
+                self.warn(Problem(step.reason).warning)
+        if self._unwatched:
+            self.warn(
+                f"The privacy engine had recorded {self._unwatched:,} steps before the monitor was "
+                "attached: they are counted as it recorded them, but nobody looked."
+            )
+            self._unwatched = 0
+        if seen.rests_on != self._rests_on:
+            for sentence in seen.rests_on:
+                self.warn(sentence)
+            self._rests_on = seen.rests_on
+        if self._end is not None and self.ledger.steps > self._end and self.past_the_end():
+            self.warn(checks.PAST_THE_END)
         if self.epochs.step(drawn_in, step.batches):
             self.compare_accountant()
             self._end_epoch()
@@ -79,30 +123,15 @@ class Progress:
             self.warn(Problem.OUTSIDE.warning)
 
     def between_loops(self, beginning: bool) -> None:
-        """A loop over the loader begins or has ended."""
         if self.epochs.between(beginning=beginning):
             self.compare_accountant()
             self._end_epoch()
 
     def _end_epoch(self) -> None:
-        """The latest step was the last one of an epoch."""
         self.epochs.end(self.ledger.steps)
         self._at_epoch()
 
     # Warnings
-
-    def _sentences(self, seen: StepSeen) -> Iterator[str]:
-        """Why the step is not covered, and what it rests on besides."""
-        if self._unwatched:
-            yield (
-                f"The privacy engine had recorded {self._unwatched:,} steps before the monitor was "
-                "attached: they are counted as it recorded them, but nobody looked."
-            )
-        if seen.record.reason:
-            yield Problem(seen.record.reason).warning
-        yield from seen.rests_on
-        if self._end is not None and self.ledger.steps > self._end and self.past_the_end():
-            yield checks.PAST_THE_END
 
     def warn(self, sentence: str) -> None:
         """Warn once of each kind, and keep the latest numbers."""
@@ -128,7 +157,6 @@ class Progress:
     # The planned end
 
     def place(self) -> str:
-        """Where the training is, in words."""
         steps, epochs = self.planned_steps(), self.plan.epochs
         if steps is not None and epochs is None:
             epochs = steps * self.next_step().batches / self.training.sampling.length
@@ -182,6 +210,7 @@ class Progress:
         if self._watched and ledger.first(self.ledger.steps).entries != self.ledger.entries:
             self.warn(checks.FORGOTTEN)
         self.ledger, self._watched, self._unwatched = ledger, False, 0
+        self._latest, self._rests_on = None, ()
 
     def merge_warnings(self, earlier: list[str]) -> None:
         """Put those of a checkpoint before those since; of each kind the latest is kept."""
@@ -220,5 +249,4 @@ def _depth() -> int:
 
 
 def _without_numbers(sentence: str) -> str:
-    """What a sentence says, whatever its numbers are."""
     return re.sub(r"\d[\d,.e-]*", "#", sentence)

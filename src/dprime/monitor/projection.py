@@ -25,28 +25,33 @@ class SumProjection:
     """The ball or the box that the sums of a training are projected onto, if any.
 
     Copies of the gradients are kept in the first step, and later only where the first was changed.
+
+    Attributes:
+        used: whether copies are still needed.
+        copies: of the gradients as `backward` left them.
+
     """
 
     def __init__(self) -> None:
-        self._copies: list[Tensor] | None = None
-        self._used = True
+        self.copies: list[Tensor] | None = None
+        self.used = True
         self._found: tuple[Callable[..., float | None], float] | None = None
         self._largest = {_ball: 0.0, _box: 0.0}
 
     def keep(self, gradients: Sequence[Tensor]) -> None:
         """The gradients as `backward` left them."""
-        self._copies = [each.detach().clone() for each in gradients] if self._used else None
+        self.copies = [each.detach().clone() for each in gradients] if self.used else None
 
     def fits(self, gradients: Sequence[Tensor], *, written: bool) -> bool:
         """Whether all that was done to them is the projection of the steps before.
 
         Where there are copies these tell, since a write through `.data` is not counted.
         """
-        before, self._copies = self._copies, None
+        before, self.copies = self.copies, None
         if before is None:
             return not written
         if all(map(torch.equal, before, gradients)):
-            self._used = written or self._found is not None
+            self.used = written or self._found is not None
             return self._inside(before)
         for kind in (_ball, _box):
             reach = kind(before, gradients)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dprime import validate
 
@@ -52,12 +52,3 @@ class PublicConstants:
         if divides and optimizer.expected_batch_size != self.expected_batch_size:
             return f"the expected batch size is {optimizer.expected_batch_size:g}"
         return f"there are {steps:,} steps" if steps > self.steps else ""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """The constants whose `state_dict` this is."""
-        return cls(**state)

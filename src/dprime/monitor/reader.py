@@ -5,36 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from operator import is_
+from operator import attrgetter
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
-from dprime.monitor import checks, criteria
-from dprime.monitor.contents import WRITTEN, Contents, modules_of
-from dprime.monitor.fingerprints import Norm, differ, norms_of
+from dprime.monitor import checks, layers
+from dprime.monitor.contents import Change, Contents
+from dprime.monitor.ghost import SUM_TOLERANCE, GhostClipping, Reach
 from dprime.monitor.ledger import Ledger, StepRecord
-from dprime.monitor.one_record import Norms, OneRecord
-from dprime.monitor.opacus_training import OpacusTraining, Settings, own_criterion
+from dprime.monitor.opacus_training import OpacusTraining, Settings, own_criterion, rounding_in
 from dprime.monitor.problems import Problem
-from dprime.monitor.projection import SumProjection
 from dprime.monitor.public import PublicConstants
-from dprime.monitor.repeats import Generators, Repeats, first_records
+from dprime.monitor.repeats import Generators, Repeats, first_records, has_known_seed
 from dprime.monitor.rows import Rows
-from dprime.monitor.sampling import Found, Pass
+from dprime.monitor.sampling import FEWER, Pass
 
-SUM_TOLERANCE = 1e-3
-"""The share of its bound by which rounding may lengthen a sum."""
-
-DRAWN = {
-    "elsewhere": Problem.ELSEWHERE,
-    "more": Problem.MULTIPLIED,
-    "skipped": Problem.SKIPPED,
-}
-"""The reason for each oddity in the batches of a step."""
-
-CHANGED = {"weights": Problem.MOVED, "buffers": Problem.BUFFERS}
+CHANGED: dict[Change, Problem] = {"weights": Problem.MOVED, "buffers": Problem.BUFFERS}
 """The reason for each change that no private step made."""
+
+TRAINABLE = attrgetter("requires_grad")
 
 
 class StepSeen(NamedTuple):
@@ -48,58 +39,56 @@ class StepSeen(NamedTuple):
 class StepReader:
     """Told of calls of the model, of clipping and of noise; then says what the step was.
 
-    Args:
-        training: the one that is read.
-        adjacency: that the guarantee is for.
-        public: constants that the training must have.
+    Attributes:
+        found: reasons why no guarantee covers the step.
 
     """
 
     def __init__(
         self, training: OpacusTraining, adjacency: str, public: PublicConstants | None = None
     ) -> None:
-        self.training = training
-        self.adjacency = adjacency
+        self.training, self.adjacency, self._public = training, adjacency, public
         self._rests_on: dict[str, None] = {}  # conditions of all steps until now
+        self.found: set[str] = set()
         self.contents = Contents(training.roots, training.may_move)
-        self._public = public
+        self.rows = Rows(training, self.found)
+        self._reach = Reach()
+        self.ghost: GhostClipping | None = None
+        if training.ghost:
+            self.ghost = GhostClipping(training, self.contents, self.found, self._reach)
+        self._adding = False
         self._partial = isinstance(own_criterion(training.criterion), partial)
         self._own = training.untouched()
         self.weights = tuple(training.parameters())
         self._settings: Settings | None = None
-        self._mixing: tuple[int, list[nn.Module]] | None = None
         self._rate_before: object = None  # changes were accepted, when batches wait
+        self._mixing: tuple[int, list[nn.Module]] = -1, []
         self._steps = 0
         self.most_weights = 0
         self._parts_summed = 0
         self._passes_before = 0
         self._latest = 0
-        self._one_record = OneRecord(training.model)
-        self._norms = Norms(training.model)
         self._repeats = Repeats(training.records)
         self._generators = Generators()
-        self._in_loss: list[int] = []
-        self._found: set[str] = set()  # reasons why no guarantee covers the step
-        self.rows = Rows(training, self._found)
-        self._projection = SumProjection()
         self._step = lru_cache(maxsize=1)(StepRecord)  # most steps are like the one before
-        self._gradients: list[Tensor] = []  # as ghost mode's backward left them
-        self._versions: list[int] = []  # how often each was written to
-        self._lengths: list[Norm] = []
         self._begin()
 
     def _begin(self) -> None:
-        """Forget the step before; nothing is known of the next one yet."""
-        self._clipped_to = 0.0
+        self._reach.clipped_to, self._reach.rounding = 0.0, 1.0
         self._noises: tuple[float, float] | None = None
         self._parts: list[int] = []
         self._passes: set[int] = set()
-        self._rounding = 1.0
-        self._found.clear()
+        self.found.clear()
         self.rows.begin()
 
+    # Calls of the model
+
+    def entered(self) -> None:
+        """The model is about to be called on records that may be trained on."""
+        if change := self.contents.called():
+            self.found.add(CHANGED[change])
+
     def called(self, inputs: Sequence[Any]) -> None:
-        """The model was called with records that may be trained on."""
         sampling = self.training.sampling
         for given in inputs:
             if getattr(given, "grad_fn", None) is not None:
@@ -117,118 +106,86 @@ class StepReader:
             if sampling.kind != "unknown":
                 sampling.trained_on(int(records.shape[0]))
 
-    def judged(self, loss: nn.Module, given: Sequence[Any]) -> None:
-        """A loss of PyTorch is about to be called with these."""
-        if criteria.spreads(loss, given):
-            self._found.add(Problem.SPREAD)
-        if criteria.leaves_labels_out(loss, given):
-            self._found.add(Problem.DIVIDED)
+    # Clipping and noise
 
-    def entered(self) -> None:
-        """The model is about to be called on records that may be trained on."""
-        if change := self.contents.called():
-            self._found.add(CHANGED[change])
+    def watchers_add(self, adding: bool) -> None:
+        """Watchers begin to add to the sum, or have ended."""
+        self._adding = adding
+        if self.ghost is not None:
+            self.ghost.adding = adding
 
-    def settled(self) -> None:
-        """The step is over: the weights are what it made of them."""
-        self.contents.settle()
-
-    def clipped_in_loss(
-        self, factors: Tensor, losses: Tensor | None, *, by_hand: bool = False
-    ) -> None:
-        """A backward call of ghost mode has found the factors that clip these records.
-
-        `by_hand` says that no call of Opacus' own backward asked for them.
-        """
-        training, found = self.training, self._found
-        self._in_loss.append(len(factors))
-        weights: Sequence[nn.Parameter] = training.model.trainable_parameters  # type: ignore[assignment]
-        clipped_to = training.clipped_to
-        self._rounding = max(self._rounding, training.rounding(weights))
-        self._clipped_to = max(self._clipped_to, clipped_to)
-        bound = clipped_to * self._rounding * (1.0 + SUM_TOLERANCE)
-        if by_hand or self._norms.exceeded(factors, bound):
-            found.add(Problem.REPLACED)
-        if self._norms.stale():
-            found.add(Problem.STALE)
-        for p in weights:
-            if p._post_accumulate_grad_hooks:
-                found.add(Problem.CHANGED)
-        if losses is None:
-            return
-        if losses.shape != factors.shape and max(losses.numel(), len(factors)) > 1:
-            found.add(Problem.LOSSES)
-        if self._one_record.exceeds(losses, factors, training.parameters):
-            found.add(Problem.TOO_LONG)
-
-    def backward_done(self) -> None:
-        """A backward call of ghost mode is over: the gradients should stay as they are now."""
-        self._gradients = gradients = [grad for p in self.weights if (grad := p.grad) is not None]
-        self._versions = list(map(WRITTEN, gradients))
-        self._lengths = norms_of(gradients) if self.contents.due else []
-        self._projection.keep(gradients)
-
-    def cleared(self) -> None:
-        """The gradients were set to zero; in ghost mode every backward call does so."""
-        self._in_loss, self._gradients, self._versions, self._lengths = [], [], [], []
-
-    def clipped(self, *, own: bool = True) -> None:
-        """A physical batch is clipped; a step may have several, and the largest norm counts.
-
-        `own` is False for records that a watcher adds.
-        """
+    def clipped(self, clip: Callable[[], None]) -> None:
+        """A physical batch is clipped; a step may have several, and the largest norm counts."""
         training = self.training
-        if not training.ghost:  # there it was looked at as the factors were made
-            weights = training.parameters()
-            self._clipped_to = max(self._clipped_to, training.clipped_to)
-            self._rounding = max(self._rounding, training.rounding(weights))
-        if not own:
-            return
-        if training.sampling.kind == "shuffle":
+        if not self._adding and training.sampling.kind == "shuffle":
             self._passes.add(training.sampling.passes)
-        if training.ghost:
-            if self._touched():
-                self._found.add(Problem.CHANGED)
-            self._parts += self._in_loss
-            self.cleared()
-        else:
-            rows = training.rows(weights)
-            if rows.count(rows[0]) < len(rows):
-                self._found.add(Problem.UNEVEN)
-            self._parts += rows[0]
+        if self.ghost is None:
+            self._clipped_rows()
+        elif not self._adding:
+            self._parts += self.ghost.take()
+        clip()
 
-    def _touched(self) -> bool:
-        """Whether gradients are not those that the backward call left, nor a projection of them."""
-        now, before = [grad for p in self.weights if (grad := p.grad) is not None], self._gradients
-        if len(now) != len(before) or not all(map(is_, now, before)):
-            return True
-        written = self._versions != list(map(WRITTEN, now))
-        if not written and self._lengths:
-            written = differ(self._lengths, norms_of(now))
-        return not self._projection.fits(now, written=written)
+    def _clipped_rows(self) -> None:
+        """The rows of every weight's gradients are clipped; those of the first are the records."""
+        kinds, rows = set(), []
+        for p in self.training.parameters():
+            if p.dtype is not torch.float32:
+                kinds.add(p.dtype)
+            held = getattr(p, "grad_sample", None)
+            if isinstance(held, Tensor):
+                if held.dtype is not torch.float32:
+                    kinds.add(held.dtype)
+                rows.append([held.shape[0]])
+            else:
+                parts = [None] if held is None else held
+                kinds.update([part.dtype for part in parts if part is not None])
+                rows.append([0 if part is None else part.shape[0] for part in parts])
+        self._reach.include(self.training.clipped_to, rounding_in(frozenset(kinds)))
+        if self._adding:
+            return
+        if rows.count(rows[0]) < len(rows):
+            self.found.add(Problem.UNEVEN)
+        self._parts += rows[0]
 
     def summed(self) -> None:
         """The clipped sum is complete, and the weights are still those of the step before."""
-        self.weights = tuple(self.training.parameters())
-        sums: list[Tensor] = [
-            p.summed_grad  # type: ignore[attr-defined]
-            for p in self.weights
-            if p.summed_grad is not None  # type: ignore[attr-defined]
-        ]
+        contents, found = self.contents, self.found
+        self.weights = weights = tuple(self.training.parameters())
+        if self.ghost is not None:
+            self.ghost.weights = weights
+        sums: list[Tensor] = [part for p in weights if (part := p.summed_grad) is not None]  # type: ignore[attr-defined]
         if len(sums) != self._parts_summed:
             self._parts_summed = len(sums)
             self.most_weights = max(self.most_weights, sum(part.numel() for part in sums))
-        change, norms = self.contents.changed(sums)
-        if change := (change or self.contents.counted()):
-            self._found.add(CHANGED[change])
-        if self.contents.frozen_late:
-            self._found.add(Problem.LATER)
+        change, norms = contents.changed(sums)
+        if not change and contents.counts:
+            change = contents.counted()
+        if change:
+            found.add(CHANGED[change])
+        if not all(map(TRAINABLE, contents.trained)) and contents.frozen_late:
+            found.add(Problem.LATER)
         length = math.hypot(*norms)
-        longest = sum(self._parts) * self._clipped_to * self._rounding
+        longest = sum(self._parts) * self._reach.clipped_to * self._reach.rounding
         if not math.isfinite(length):
-            self._found.add(Problem.NOT_FINITE)
+            found.add(Problem.NOT_FINITE)
         elif length > longest * (1.0 + SUM_TOLERANCE):
-            self._found.add(Problem.TOO_LONG)
+            found.add(Problem.TOO_LONG)
+
+    def noised(self) -> None:
+        stated = self._compare_settings()[0]
+        optimizer, found = self.training.optimizer, self.found
+        generator, of_batches = optimizer.generator, self.training.sampling.generator
+        if self._generators.again(generator, self.weights[0].device):
+            found.add(Problem.SAME_NOISE)
+        if (generator is not None and has_known_seed(generator)) or (
+            of_batches is not None and has_known_seed(of_batches)
+        ):
+            found.add(Problem.KNOWN_SEED)
+        norm = float(optimizer.max_grad_norm)
+        reach = (self._reach.clipped_to or norm) * self._reach.rounding
+        self._noises = stated, stated if norm == reach else stated * norm / reach
+
+    # Settings
 
     def scheduled_by(self, step: Callable[[], Any]) -> None:
         """A scheduler of Opacus changes noise or clipping."""
@@ -247,7 +204,7 @@ class StepReader:
         """The settings as they are now; it is noted if they were changed by hand."""
         now = self.training.settings
         if self._settings not in (None, now):
-            self._found.add(Problem.RESET)
+            self.found.add(Problem.RESET)
         self._settings = now
         return now
 
@@ -256,55 +213,49 @@ class StepReader:
         self.contents.forget()
         self._rate_before = self._settings[2][0] if self._settings else None
         self._settings = None
-        self._found.difference_update({Problem.RESET, Problem.MOVED, Problem.BUFFERS})
+        self.found.difference_update({Problem.RESET, Problem.MOVED, Problem.BUFFERS})
 
-    def noised(self) -> None:
-        """The noise is being added."""
-        settings = self._compare_settings()
-        training = self.training
-        generator = training.optimizer.generator
-        if self._generators.again(generator, self.weights[0].device):
-            self._found.add(Problem.SAME_NOISE)
-        if self._generators.is_known(generator) or self._generators.is_known(
-            training.sampling.generator
-        ):
-            self._found.add(Problem.KNOWN_SEED)
-        stated, norm = settings[0], training.clip_norm
-        reach = (self._clipped_to or norm) * self._rounding
-        self._noises = stated, stated if norm == reach else stated * norm / reach
+    def follow(self, ledger: Ledger) -> None:
+        """Number steps and passes after those of a ledger that was loaded or taken over."""
+        self._steps = ledger.steps
+        self._generators = Generators()  # of a checkpoint the random numbers may be restored too
+        self.accept()
+        passes = [step.pass_index for step, _ in ledger.entries]
+        self._passes_before = max(passes, default=0)
+
+    # The step
 
     def read(self) -> StepSeen:
-        """What was seen of the step that was just made."""
-        sampling = self.training.sampling
+        training, sampling, found = self.training, self.training.sampling, self.found
         if sampling.kind == "unknown":
-            batches, found = self.training.accumulated, ""
+            batches, drawn = training.accumulated, ""
         else:
-            drawn = sampling.waiting[0].records if sampling.waiting else 0
-            batches, found = sampling.take(self._parts)
-            if found == "fewer" and not self.rows.left_out(self._parts[0], drawn):
-                found = "more"
-            if sampling.used_rate not in (
-                self._rate_before, self._settings and self._settings[2][0]
-            ):  # fmt: skip
-                self._found.add(Problem.RESET)
-        stated, noise = self._noises or (self.training.noise_multiplier, 0.0)
+            waiting = sampling.waiting[0].records if sampling.waiting else 0
+            batches, drawn = sampling.take(self._parts)
+            if drawn == FEWER and not self.rows.left_out(self._parts[0], waiting):
+                drawn = Problem.MULTIPLIED
+            rate = self._settings and self._settings[2][0]
+            if sampling.used_rate not in (self._rate_before, rate):
+                found.add(Problem.RESET)
+        stated, noise = self._noises or (training.noise_multiplier, 0.0)
         self._steps += 1
-        self._look_at_sampling(batches, found)
+        self._look_at_sampling(batches, drawn)
         self._look_at_training()
+        problem = self._first_problem() if found else ""
+        if not problem and drawn == FEWER:
+            self._rests_on[checks.FEWER] = None
+        self._look_at_passes(covered=not problem)
         step = self._step(
             noise,
             sampling.used_rate,
             sampling.kind,
             batches,
             self.pass_index if sampling.kind == "shuffle" else 0,
-            self._uncovered() if self._found else "",
+            problem,
             None if stated == noise else stated,
             sampling.left_out,
-            (self.training.records or 1) if sampling.left_out else 0,
+            (training.records or 1) if sampling.left_out else 0,
         )
-        if found == "fewer" and not step.problem:
-            self._rests_on[checks.FEWER] = None
-        self._look_at_passes(step)
         self._begin()
         return StepSeen(step, sampling.used, tuple(self._rests_on))
 
@@ -321,17 +272,17 @@ class StepReader:
         sampling = self.training.sampling
         return self._passes_before + sampling.passes if sampling.kind == "shuffle" else 0
 
-    def _uncovered(self) -> str:
+    def _first_problem(self) -> str:
         """The first reason why no guarantee covers the step; empty for none."""
         if self.training.noise_multiplier == 0.0:  # that is the reason
-            self._found.difference_update({Problem.SAME_NOISE, Problem.RESET})
-        return next((problem for problem in Problem if problem in self._found), "")
+            self.found.difference_update({Problem.SAME_NOISE, Problem.RESET})
+        return next((problem for problem in Problem if problem in self.found), "")
 
-    def _look_at_sampling(self, batches: int, drawn: Found | str) -> None:
+    def _look_at_sampling(self, batches: int, drawn: str) -> None:
         """Find reasons in how the records of the step were drawn."""
-        sampling, found = self.training.sampling, self._found
-        if drawn in DRAWN:
-            found.add(DRAWN[drawn])
+        sampling, found = self.training.sampling, self.found
+        if drawn and drawn != FEWER:
+            found.add(drawn)
         if self._repeats.step(self._parts):
             found.add(Problem.REPEATED)
         if sampling.kind == "unknown":
@@ -345,56 +296,42 @@ class StepReader:
         if batches > 1 and self.training.poisson and self.adjacency == "replace":
             found.add(Problem.ADDED_UP)
 
-    def _look_at_passes(self, step: StepRecord) -> None:
+    def _look_at_passes(self, *, covered: bool) -> None:
         """Find conditions in how the batches of the step, and of those before, were drawn."""
         sampling = self.training.sampling
-        if step.left_out and step.sampling == "poisson":
+        if sampling.left_out and sampling.kind == "poisson":
             self._rests_on[checks.LEFT_OUT] = None
         if len(sampling.left_open) > 1:
             self._rests_on[checks.LEFT_OPEN] = None
         if sampling.unused - {0, 1} or len(sampling.unused) > 1:
             self._rests_on[checks.CHOSEN] = None
-        if sampling.reorderable and not step.problem:
+        if sampling.reorderable and covered:
             self._rests_on[checks.ORDERED] = None
 
     def _look_at_training(self) -> None:
         """Find reasons in what the training is made of now."""
-        training, found = self.training, self._found
-        own = (
-            self._own and training.untouched_noise and "scale_grad" not in vars(training.optimizer)
-        )
-        if not (own and self._noises and self._clipped_to and self._parts):
+        training, found = self.training, self.found
+        own = self._own and "scale_grad" not in vars(training.optimizer)
+        passed = self._noises and self._reach.clipped_to and self._parts
+        if not (own and passed and training.untouched_noise):
             found.add(Problem.REPLACED)
-        if training.ghost and training.noise_hidden:
-            found.add(Problem.HIDDEN)
         if training.fills_empty_batches:
             found.add(Problem.FILLED)
         if not training.attached_weights.issuperset(map(id, self.weights)):
             found.add(Problem.LATER)
-        if self._one_record.blind:
-            found.add(Problem.UNSEEN)
-        if self._partial and criteria.function_divides_by_weights(training):
-            found.add(Problem.DIVIDED)
-        if not training.ghost and criteria.averages_unscaled(training):
-            found.add(Problem.UNSCALED)
         if self._public and self._public.misfit(training, self._steps):
             found.add(Problem.NOT_PUBLIC)
-        for layer in self._may_mix():
-            found.update(checks.reasons_in(layer, training))
-
-    def _may_mix(self) -> list[nn.Module]:
-        """The layers and losses that mix records in some mode, sought again after a change."""
-        if self._mixing is None or self._mixing[0] != self.contents.arranged:
-            layers = (layer for root in self.training.roots for layer in modules_of(root))
-            ghost = self.training.ghost
-            kept = [layer for layer in layers if checks.may_mix(layer, ghost=ghost)]
-            self._mixing = self.contents.arranged, kept
-        return self._mixing[1]
-
-    def follow(self, ledger: Ledger) -> None:
-        """Number steps and passes after those of a ledger that was loaded or taken over."""
-        self._steps = ledger.steps
-        self._generators = Generators()  # of a checkpoint the random numbers may be restored too
-        self.accept()
-        passes = [step.pass_index for step, _ in ledger.entries]
-        self._passes_before = max(passes, default=0)
+        if self.ghost is None:
+            if layers.averages_unscaled(training):
+                found.add(Problem.UNSCALED)
+        else:
+            if training.noise_hidden:
+                found.add(Problem.HIDDEN)
+            if self.ghost.one_record.blind:
+                found.add(Problem.UNSEEN)
+        if self._partial and layers.function_divides_by_weights(training):
+            found.add(Problem.DIVIDED)
+        if self._mixing[0] != self.contents.arranged:  # sought again after a change
+            self._mixing = self.contents.arranged, layers.suspects(training)
+        for layer in self._mixing[1]:
+            found.update(layers.problems_of(layer, training))

@@ -177,18 +177,11 @@ class Generators:
     def __init__(self) -> None:
         self._before: dict[int, None] = {}
 
-    @staticmethod
-    def is_known(generator: torch.Generator | None) -> bool:
-        """Whether it has the seed that every `torch.Generator()` begins with."""
-        try:
-            return generator is not None and generator.initial_seed() == FIRST_SEED
-        except (AttributeError, RuntimeError):  # such as one of the operating system
-            return False
-
     def again(self, generator: torch.Generator | None, device: torch.device) -> bool:
-        """Noise is about to be drawn: whether it will be that of a step before."""
         try:
-            state = (generator or _default(device)).get_state().numpy()
+            on_gpu = device.type == "cuda"
+            default = torch.cuda.default_generators if on_gpu else [torch.default_generator]
+            state = (generator or default[device.index or 0]).get_state().numpy()
         except (AttributeError, RuntimeError):  # such as one of the operating system
             return False
         key = hash(state[:STATE].tobytes())
@@ -200,11 +193,12 @@ class Generators:
         return False
 
 
-def _default(device: torch.device) -> torch.Generator:
-    """PyTorch's own generator for a device."""
-    if device.type == "cuda":
-        return torch.cuda.default_generators[device.index or 0]
-    return torch.default_generator
+def has_known_seed(generator: torch.Generator | None) -> bool:
+    """Whether it has the seed that every `torch.Generator()` begins with."""
+    try:
+        return generator is not None and generator.initial_seed() == FIRST_SEED
+    except (AttributeError, RuntimeError):  # such as one of the operating system
+        return False
 
 
 def _columns(rows: Tensor) -> Values:
@@ -248,8 +242,11 @@ def _divergence(share: float, chance: float, rows: int) -> float:
 def first_records(inputs: Any) -> Tensor | None:
     """The first tensor with records among what a model was called with."""
     for value in inputs:
-        if isinstance(value, Tensor) and value.dim() and _plain(value):
-            return value
+        if isinstance(value, Tensor):
+            plain = value.layout is torch.strided and not (value.is_complex() or value.is_nested)
+            if plain and value.dim():  # can be summed row by row
+                return value
+            continue
         if isinstance(value, (list, tuple)):
             found = first_records(value)
             if found is not None:
@@ -259,8 +256,3 @@ def first_records(inputs: Any) -> Tensor | None:
             if found is not None:
                 return found
     return None
-
-
-def _plain(tensor: Tensor) -> bool:
-    """Whether it can be summed row by row."""
-    return tensor.layout == torch.strided and not (tensor.is_complex() or tensor.is_nested)

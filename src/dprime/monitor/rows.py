@@ -11,6 +11,7 @@ from torch.compiler import is_compiling
 from torch.nn.utils.rnn import PackedSequence
 from torch.utils.data import SequentialSampler
 
+from dprime.monitor.hooks import Hooks
 from dprime.monitor.opacus_training import OpacusTraining
 from dprime.monitor.problems import Problem
 
@@ -28,18 +29,12 @@ DIFFERENT = 3
 
 
 class Rows:
-    """The inputs of the model and its layers since the last step.
-
-    Args:
-        training: the one that is read.
-        found: gets the problems of calls.
-
-    """
+    """The inputs of the model and its layers since the last step; `found` gets their problems."""
 
     def __init__(self, training: OpacusTraining, found: set[str]) -> None:
         self._found = found
         self._batch_dim = 0 if getattr(training.model, "batch_first", True) else 1
-        self._weights = training.parameters
+        self._training = training
         self._of_weight: dict[int, int] = {}
         shuffled = training.sampling.kind == "shuffle"
         sampler = getattr(training.data_loader, "sampler", None)
@@ -54,12 +49,17 @@ class Rows:
         self._calls: list[int | None] = []  # records in each call of the step
         self._answered: list[int | None] = []  # and in what the model gave for them
 
+    def watch(self, hooks: Hooks) -> None:
+        """See the layers whose gradients Opacus computes for each record."""
+        for layer in self._training.hooked():
+            hooks.before_call(layer, self._layer_called)
+        for layer in self._training.recurrent():
+            hooks.before_call(layer, self._packed)
+
     def begin(self) -> None:
-        """Begin another step."""
         self._calls, self._answered = [], []
 
     def called(self, records: Tensor | None) -> None:
-        """The model was called with these records."""
         shape = () if records is None else records.shape[self._batch_dim :]
         self._calls.append(shape[0] if shape else None)
         if self._compares and records is not None:
@@ -68,37 +68,35 @@ class Rows:
                 self._given = {}
 
     def answered(self, output: Any) -> None:
-        """The model gave this output for them."""
-        self._answered.append(_length(output))
+        one = isinstance(output, Tensor) and output.dim()
+        self._answered.append(output.shape[0] if one else _length(output))
 
-    def layer_called(self, layer: Any, inputs: tuple[Any, ...]) -> None:
-        """A layer whose gradients have one row for each record is about to be called."""
+    def _layer_called(self, layer: Any, inputs: tuple[Any, ...]) -> None:
+        """Compare the rows of a layer's call with those of its calls before.
+
+        Opacus adds the rows of all calls before one backward, the first to the first.
+        """
         if not (inputs and layer.training and torch.is_grad_enabled()) or is_compiling():
             return
         if type(layer) is nn.Conv2d and self._unfolds and self._misread(layer, inputs[0]):
             self._found.add(Problem.MISREAD)
-        if self._added_unevenly(layer, inputs[-1]):
-            self._found.add(Problem.UNEVEN)
-
-    def _added_unevenly(self, layer: Any, given: Any) -> bool:
-        """Whether a layer's gradients are added to those of a call with another number of rows.
-
-        Opacus adds the rows of all calls before one backward, the first to the first.
-        """
+        given = inputs[-1]
         if not isinstance(given, Tensor) or given.dim() <= self._batch_dim:
-            return False
+            return
         rows, trained, uneven = given.shape[self._batch_dim], False, False
         for p in layer._parameters.values():
             if p is None or not p.requires_grad:
                 continue
-            pending, trained = p.__dict__.get("_forward_counter", 0) > 0, True
-            uneven = uneven or (pending and self._of_weight.get(id(p), rows) != rows)
+            trained, values = True, p.__dict__
+            if values.get("_forward_counter", 0) > 0:
+                uneven = uneven or self._of_weight.get(id(p), rows) != rows
             self._of_weight[id(p)] = rows
         if not trained:
-            return False
-        earlier = vars(layer).get("activations")
+            return
+        earlier = layer.__dict__.get("activations")
         mixed = bool(earlier and _permuted(earlier[-1][-1], given))
-        return uneven or mixed or (self._compares and self._unchanging(layer, given))
+        if uneven or mixed or (self._compares and self._unchanging(layer, given)):
+            self._found.add(Problem.UNEVEN)
 
     def _unchanging(self, layer: Any, given: Tensor) -> bool:
         """Whether a layer gets the same different rows for all batches, as positions are."""
@@ -112,27 +110,19 @@ class Rows:
             and not torch.equal(given, given[:1].expand_as(given))
         )
 
-    def packed(self, layer: Any, inputs: tuple[Any, ...]) -> None:
-        """A recurrent layer of Opacus is about to be called."""
-        trains = layer.training and torch.is_grad_enabled() and not is_compiling()
-        if trains and self._reordered(layer, inputs):
-            self._found.add(Problem.REORDERED)
-
-    def _reordered(self, layer: Any, inputs: tuple[Any, ...]) -> bool:
-        """Whether a recurrent layer has its rows in another order than other layers have."""
+    def _packed(self, layer: Any, inputs: tuple[Any, ...]) -> None:
+        """Find whether a recurrent layer has its rows in another order than other layers have."""
+        if not (layer.training and torch.is_grad_enabled()) or is_compiling():
+            return
         packed = next((value for value in inputs if isinstance(value, PackedSequence)), None)
         order = packed.sorted_indices if packed is not None else None
         if order is None or torch.equal(order, torch.arange(len(order), device=order.device)):
-            return False
+            return
         own = {id(p) for p in layer.parameters()}
-        return any(id(p) not in own for p in self._weights())
+        if any(id(p) not in own for p in self._training.parameters()):
+            self._found.add(Problem.REORDERED)
 
-    def normalised(self, layer: Any, inputs: tuple[Any, ...]) -> None:
-        """A softmax is about to be called where the model may be trained."""
-        if self._over_records(layer, inputs):
-            self._found.add(Problem.MIXED)
-
-    def _over_records(self, layer: Any, inputs: tuple[Any, ...]) -> bool:
+    def normalises(self, layer: Any, inputs: tuple[Any, ...]) -> bool:
         """Whether a softmax is over the records, or over some rows of each of them.
 
         One that had another number of rows than the records once has no records in them. Single

@@ -1,8 +1,9 @@
-"""What a data loader draws its batches with: which samplers are known, and what they draw from."""
+"""How a data loader draws batches: which samplers are known, and which batches a step fits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any, Literal
 
 from opacus.utils.batch_memory_manager import BatchSplittingSampler
@@ -93,3 +94,30 @@ def _once_a_pass(sampler: Any) -> bool:
     if type(sampler) is SubsetRandomSampler:
         return len(set(plain(sampler.indices))) == len(sampler.indices)
     return type(sampler) is SequentialSampler
+
+
+def matched(parts: Sequence[int], pending: Sequence[int]) -> tuple[int, int] | None:
+    """The first place where batches of the sizes of these parts were drawn, and how many there are.
+
+    >>> matched([3, 3, 4], [7, 10, 8]), matched([7, 10], [7, 10, 8]), matched([20], [10, 10])
+    ((1, 1), (0, 2), None)
+    """
+    ends, records = set(accumulate(parts)), sum(parts)
+    for first in range(len(pending)):
+        total = 0
+        for last in range(first, len(pending)):
+            total += pending[last]
+            if total not in ends:
+                break
+            if total == records:
+                return first, last + 1 - first + _empty(parts, pending, first, last)
+    return None
+
+
+def _empty(parts: Sequence[int], pending: Sequence[int], first: int, last: int) -> int:
+    """Empty batches at the end of a step, which add no records but were drawn."""
+    wanted = sum(part == 0 for part in parts) - sum(n == 0 for n in pending[first : last + 1])
+    more = 0
+    while more < wanted and last + 1 + more < len(pending) and not pending[last + 1 + more]:
+        more += 1
+    return more

@@ -1,14 +1,20 @@
-"""Whether a monitor's saved state belongs to the training that goes on."""
+"""A monitor's saved state: with that of Opacus' accountant, and of which training it is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dprime import validate
 
+if TYPE_CHECKING:
+    from dprime.monitor.monitor import Monitor
+
 STATE_VERSION = 2
 """The version of what `Monitor.state_dict` returns."""
+
+ACCOUNTANT = "accountant"
+"""The key of the accountant's history in the state."""
 
 
 def refuse_version(name: str, saved: Mapping[str, Any]) -> None:
@@ -48,3 +54,24 @@ def refuse_other(saved: dict[str, Any], own: dict[str, Any]) -> None:
         raise validate.invalid_input(
             "the checkpoint's watchers", ", ".join(names) or "none", wanted, remedy
         )
+
+
+def whole_state(monitor: Monitor) -> dict[str, Any]:
+    """The monitor's state and the accountant's: plain values, and the watchers' tensors.
+
+    Frameworks save and resume by themselves, and a training that goes on without the accountant's
+    history has the ε of its latest part alone. The history is all that the accountant knows, and
+    every kind of accountant reads it alike; the rest of its `state_dict` cannot be loaded safely in
+    every release of Opacus.
+    """
+    history = monitor.training.privacy_engine.accountant.history
+    recorded = [[float(noise), float(rate), int(steps)] for noise, rate, steps in history]
+    return monitor.state_dict() | {ACCOUNTANT: recorded}
+
+
+def restore(monitor: Monitor, state: dict[str, Any]) -> None:
+    """Let both go on from what was saved; a state without the accountant's leaves that as it is."""
+    monitor.load_state_dict(state)
+    if ACCOUNTANT in state:
+        recorded = [tuple(entry) for entry in state[ACCOUNTANT]]
+        monitor.training.privacy_engine.accountant.history = recorded

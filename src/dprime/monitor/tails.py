@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -74,7 +74,6 @@ class NoiseTails(GivesAway):
     phases: tuple[tuple[float, float, int, int], ...]
 
     def probability(self, adjacency: str, group_size: int = 1) -> float:
-        """The probability by the formula above."""
         moves = group_size * (2 if adjacency == "replace" else 1)
         total = 0.0
         for noise, drawn, steps, most in self.phases:
@@ -198,7 +197,7 @@ class NoiseEnds:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> NoiseEnds:
-        """The ends whose `state_dict` this is."""
+        """The ends that a state has."""
         at = state["at"]
         at = None if at is None else validate.positive("at", at)
         ideal = state.get("ideal", False) is True
@@ -210,7 +209,3 @@ class NoiseEnds:
         known = [at for at in (self.at, before.at) if at is not None]
         weights = max(self.weights, before.weights)
         return NoiseEnds(min(known, default=None), weights, self.ideal or before.ideal)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)

@@ -13,9 +13,9 @@ from uuid import uuid4
 import torch
 
 from dprime import atomic, validate
-from dprime.monitor.checkpoint import restore, whole_state
 from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.monitor import Monitor
+from dprime.monitor.state import restore, whole_state
 
 try:
     from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
@@ -71,14 +71,12 @@ class TrainerMonitor(TrainerCallback):
     def on_epoch_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Put what was spent until now into the log."""
         where = {"epoch": state.epoch, "step": state.global_step}
         state.log_history.append({**where, **self.monitor.numbers()})
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Save with the checkpoint."""
         number = _number(state)
         for folder in _folders(args, state):
             file = folder / STATE_FILE
