@@ -62,7 +62,7 @@ def test_rows_and_records_without_bound(tmp_path, monkeypatch):
     monkeypatch.setattr(pool_forms, "LONGEST_ROW", 100)
     monkeypatch.setattr(pool_forms, "MOST_RECORDS", 5)
     (tmp_path / "a.csv").write_text("text\n" + "a" * 99 + '\n"' + "b\n" * 48 + '"\n')
-    assert open_pool(tmp_path / "a.csv").size == 2
+    assert open_pool(tmp_path / "a.csv").count == 2
     for content in ("a" * 101, "text\n" + '"' + "b\n" * 51, "n\n" + "1\n" * 6, '"b\n",' * 30):
         (tmp_path / "a.csv").write_text(content)
         with pytest.raises(InputError, match=r"more than (100 bytes|5 records)"):
