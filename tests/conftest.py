@@ -42,6 +42,41 @@ def pytest_xdist_make_scheduler(config, log):
     return Together(config, log)
 
 
+SMALL_MODELS = {"attack", "attributes", "audit", "canaries", "monitor", "test_work.py"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread(request):
+    """Small models: one thread is faster than several, and adds up in the order of workers."""
+    if SMALL_MODELS.isdisjoint(request.path.parts):
+        yield
+        return
+    from dprime.data import devices
+
+    with devices.one_thread():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def small_trainings(request, monkeypatch):
+    """Small trainings run side by side, as large ones do in use; attacks begin with a seed."""
+    package = request.path.parent.name
+    if package == "train" and request.path.name != "test_slices.py":
+        monkeypatch.setattr("dprime.train.slices.WORTH_A_WORKER", 1)
+    if package == "attacks_on_us":
+        import torch
+
+        torch.manual_seed(0)
+
+
+@pytest.fixture
+def private():
+    """Makes tiny private trainings with the real Opacus."""
+    from private_training import Maker
+
+    return Maker()
+
+
 @pytest.fixture
 def call(monkeypatch, capsys, tmp_path):
     """Call the command line in an empty folder."""

@@ -4,13 +4,10 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
 import torch
 from opacus import PrivacyEngine
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-
-from dprime.data import devices
 
 RECORDS, FEATURES = 60, 4
 
@@ -87,15 +84,3 @@ class Maker:
         criterion = made[2] if len(made) == 4 else criterion or nn.CrossEntropyLoss()
         torch.manual_seed(7)
         return Private(engine, made[0], made[1], made[-1], criterion)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Networks this small only lose by threads."""
-    with devices.one_thread():
-        yield
-
-
-@pytest.fixture
-def private():
-    return Maker()

@@ -11,7 +11,7 @@ from scipy import stats
 
 import dprime
 from dprime import Gaussian, TradeOff, bounds, choose
-from refusals import refuses
+from told import refuses
 
 EPSILON, DELTA, INNER = st.floats(0.0, 800.0), st.floats(0.0, 0.5), st.floats(1e-6, 1 - 1e-6)
 SMALL_DELTA = st.floats(1e-9, 0.1)

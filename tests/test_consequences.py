@@ -16,7 +16,7 @@ from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD, PoolSampled
 from dprime.membership.pool import draw
 from dprime.shapes import Polygon
-from refusals import refuses
+from told import refuses
 
 TINY = 1e-9
 

@@ -10,7 +10,7 @@ import dprime
 from dprime import DPSGD, Estimate, LowerCurve, TradeOff, best
 from dprime.privacy_loss import PrivacyLoss
 from dprime.shapes import GaussianShape, Polygon
-from refusals import refuses
+from told import refuses
 
 MUS = st.floats(0.01, 5)
 PRIORS = st.floats(0.001, 0.999)

@@ -5,7 +5,7 @@ from scipy.special import erf
 
 from dprime import DPSGD, estimates
 from dprime.estimates import attribute_inference, attribute_inference_central_limit, central_limit
-from refusals import refuses
+from told import refuses
 
 SETTING = (0.7, 0.001, 10_000)
 READINGS = {"advantage": (), "epsilon": (1e-5,), "tpr": (0.01,), "precision": (0.1,), "belief": ()}

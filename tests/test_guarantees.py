@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 import dprime
 from dprime import DPSGD, GDP, PLD, RDP, ZCDP, EpsilonDelta, EpsilonDeltaProfile, Laplace, TradeOff
-from refusals import refuses
+from told import refuses
 
 
 @given(epsilon=st.floats(0.01, 8), delta=st.floats(0, 0.5), fpr=st.floats(0, 1))

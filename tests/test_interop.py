@@ -7,7 +7,7 @@ from opacus import PrivacyEngine
 
 from dprime import DPSGD, Composition, Gaussian, from_dp_event, from_opacus
 from dprime.guarantees import ZCDP, Laplace
-from refusals import refuses
+from told import refuses
 
 SAMPLED = dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(1.0))
 ANSWERED = dp.RandomizedResponseDpEvent(0.4, 3)

@@ -11,7 +11,7 @@ import dprime
 from dprime import DPSGD, GDP, Composition, EpsilonDelta, Gaussian, Laplace, PoolSampled, TradeOff
 from dprime.mechanisms import ADJACENCIES, Mechanism
 from dprime.parameters import steps_from_epochs, steps_in_pass
-from refusals import refuses
+from told import refuses
 
 read = Mechanism.from_dict
 SMALL = DPSGD(1.0, 0.1, 20)

@@ -13,7 +13,7 @@ from dprime import DPSGD, EpsilonDelta, Estimate, LowerCurve, TradeOff, metrics
 from dprime.metrics import BLIND, METRICS, OBSERVED, TARGETS, Reading, profile, risk_profile
 from dprime.shapes import GaussianShape, Polygon
 from dprime.solve import Target
-from refusals import refuses
+from told import refuses
 
 CURVE = DPSGD(1.0, 0.01, 2000).curve()
 GAUSSIAN = TradeOff.gaussian(1.0)

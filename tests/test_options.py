@@ -16,7 +16,7 @@ from dprime.options import DECLARED
 from dprime.registry import METRICS
 from dprime.request import risk_request
 from dprime.runs import backends
-from refusals import refuses
+from told import refuses
 
 
 def of(name):

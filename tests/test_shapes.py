@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from dprime import privacy_loss
 from dprime.shapes import GaussianShape, Polygon
-from refusals import refuses
+from told import refuses
 
 MUS = st.floats(0.01, 6)
 SAMPLED = st.builds(

@@ -10,8 +10,8 @@ from dprime import DPSGD, GDP, Composition, EpsilonDelta, Gaussian, PoolSampled,
 from dprime.metrics import TARGETS
 from dprime.privacy_loss import NotCertifiableError
 from dprime.solve import Target, solve
-from refusals import refuses
 from test_metrics import EXAMPLES
+from told import refuses
 
 OPEN, PLAN = DPSGD(sample_rate=0.01, steps=2000), DPSGD(1.0, 0.01, 2000)
 WITHIN, POLISHED = 1e-3, 1e-10

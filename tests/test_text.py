@@ -14,7 +14,6 @@ from rich.console import Console
 
 import dprime
 from audited import run
-from brief import one_line
 from dprime import text
 from dprime.audit import lower_bound, plan, record_of
 from dprime.cli.tables import risk_table
@@ -27,6 +26,7 @@ from dprime.show.sentences import say
 from dprime.solve import solve
 from dprime.web.service import ExplorerService
 from test_mechanisms import EVERY
+from told import one_line
 
 TRAINING = dprime.DPSGD(noise_multiplier=1.1, sample_rate=0.004, steps=14_000)
 ROOT = Path(__file__).parents[1]

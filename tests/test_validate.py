@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dprime import validate
 from dprime.plain import to_json
-from refusals import refuses
+from told import refuses
 
 CASES = [
     (validate.number, [-2, 0.5], [math.inf, math.nan, "1", True]),

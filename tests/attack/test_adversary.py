@@ -10,7 +10,7 @@ from dprime.attack.adversary import label_options, like
 from dprime.data.dataset import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from games import IMAGES, TABLE, engine_setting, played, quick, setting_for
-from refusals import refuses
+from told import refuses
 
 DATA = IMAGES.train.take(range(5))
 OWN = FunctionTrainer(len)

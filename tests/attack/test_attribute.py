@@ -12,7 +12,7 @@ from dprime.attack.attribute import OneAttribute, most_revealing
 from dprime.data import Dataset
 from dprime.train import Observer
 from games import IMAGES, TABLE, by_world, engine_setting, played
-from refusals import refuses
+from told import refuses
 
 SEX = 1
 PEOPLE = Dataset(

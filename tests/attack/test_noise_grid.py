@@ -15,7 +15,7 @@ from dprime.attack import NoiseGrid, grid_scores
 from dprime.attack.noise_grid import BLURS, layouts, worlds_logs
 from dprime.train import Observer
 from games import engine_setting, played
-from refusals import refuses
+from told import refuses
 
 
 def levels(values, first, second):

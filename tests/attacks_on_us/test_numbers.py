@@ -9,8 +9,7 @@ from torch import nn
 from dprime.data.dataset import Dataset
 from dprime.train import TrainingConfig, train
 from dprime.validate import InputError
-from sums import moved
-from trials import Wrapped
+from trials import Wrapped, moved
 
 
 def test_weights_of_few_digits_do_not_make_norms_of_zero():

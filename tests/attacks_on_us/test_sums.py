@@ -13,8 +13,7 @@ from dprime.data.dataset import Dataset
 from dprime.train import TrainingConfig, layers, train
 from dprime.train.batches import Records
 from dprime.train.layers import RUN, RUN_MOVES, Linear, _summed
-from sums import moved
-from trials import Wrapped
+from trials import Wrapped, moved
 
 
 def on_the_edge(half, width, record):

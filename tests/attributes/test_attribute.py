@@ -11,7 +11,7 @@ from dprime.attributes.attribute import Attribute
 from dprime.attributes.records import SeenValues
 from dprime.data import Dataset
 from dprime.monitor.checks import PrivacyWarning
-from refusals import refuses
+from told import refuses
 
 COLUMNS = ("age", "sex=Female", "sex=Male", "race=A", "race=B", "race=C")
 TABLE = np.array(

@@ -21,7 +21,7 @@ from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.monitor import Monitor
 from dprime.shapes import GaussianShape
 from private_training import Maker
-from refusals import refuses
+from told import refuses
 from watching import certified
 
 pytestmark = [pytest.mark.filterwarnings("ignore::dprime.monitor.checks.PrivacyWarning")]

@@ -5,7 +5,7 @@ import pytest
 from dprime.audit import AuditConfig, audits_in, begin, play_batch
 from dprime.audit.words import seed_in
 from dprime.runs.run import Run
-from refusals import refuses
+from told import refuses
 
 COMMON = {"max_records": 8, "trials": 6, "training": {"steps": 2, "clip_norm": 2.0}}
 

@@ -8,7 +8,7 @@ import scipy
 
 from dprime import DPSGD, TradeOff
 from dprime.audit import identifiability as di
-from refusals import refuses
+from told import refuses
 
 SIGMA, STEPS = 8.0, 30
 MU = math.sqrt(STEPS) / SIGMA

@@ -13,7 +13,7 @@ from dprime.audit.limits import LIMITS, limits_of, risks
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from dprime.metrics import TARGETS, Reading
-from refusals import refuses
+from told import refuses
 
 LIMITED = [each.name for each in LIMITS if each.name in TARGETS]
 

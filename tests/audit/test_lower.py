@@ -12,7 +12,7 @@ from dprime import LowerCurve, TradeOff
 from dprime.audit import Band, Bayesian, ClopperPearson, Mahloujifar, Steinke, lower_bound, rejects
 from dprime.audit.estimators import ESTIMATORS
 from dprime.metrics import Reading
-from refusals import refuses
+from told import refuses
 
 METHODS = list(ESTIMATORS)
 FIXED = {"clopper-pearson": ClopperPearson(threshold=0.7), "bayesian": Bayesian(threshold=0.7)}

@@ -17,7 +17,7 @@ from dprime.audit.planner import (
 )
 from dprime.bounds import mu_from_epsilon
 from dprime.metrics import Reading
-from refusals import refuses
+from told import refuses
 
 
 def mu_of(epsilon):

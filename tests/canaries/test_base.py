@@ -10,7 +10,7 @@ from dprime.monitor.ledger import StepRecord
 from dprime.monitor.monitor import Monitor
 from dprime.monitor.opacus_training import OpacusTraining
 from planted_opacus import made_private, network, toy
-from refusals import refuses
+from told import refuses
 
 DIFFERS = pytest.mark.filterwarnings("ignore:The accountant of the privacy engine has recorded")
 """The monitor's own word on what the canaries notice here."""

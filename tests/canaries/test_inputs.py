@@ -10,7 +10,7 @@ from dprime.canaries.inputs import InputCanaries
 from dprime.monitor.monitor import Monitor
 from dprime.monitor.opacus_training import OpacusTraining
 from planted_opacus import MISTAKES, MODES, made_private, network, toy
-from refusals import refuses
+from told import refuses
 
 STEPS, NOISE, BATCH, COUNT = 30, 2.0, 30, 120
 DATA = toy(200, features=40)

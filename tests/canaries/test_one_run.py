@@ -3,12 +3,11 @@ import json
 import numpy as np
 import pytest
 
-from brief import one_line
 from dprime import DPSGD, TradeOff
 from dprime.audit.estimators.one_run import AGREEING, Guessed, least_total
 from dprime.canaries.gradients import log_ratio
 from dprime.canaries.one_run import lower_epsilon, one_run, plan_guesses, right_guesses
-from refusals import refuses
+from told import one_line, refuses
 
 LEVEL = AGREEING * 0.05
 

@@ -8,7 +8,7 @@ import pytest
 
 from check.usual import LOOP, PRIVATE, SCRIPTS, START
 from dprime.check import check
-from refusals import refuses
+from told import refuses
 
 LONG = json.dumps({"cells": [{"cell_type": "code", "source": "x = 1\n" * 200_000}]}).encode()
 

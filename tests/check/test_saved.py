@@ -15,7 +15,7 @@ from dprime.check.saved import check_saved
 from dprime.monitor import Ledger, StepRecord
 from dprime.monitor.state import STATE_VERSION
 from dprime.monitor.tails import NoiseTails
-from refusals import refuses
+from told import refuses
 
 RUN = {"noise_multiplier": 1.1, "sample_rate": 0.01, "steps": 100}
 LIKE_OPACUS = {"noise_multiplier": 1.1, "batch_size": 256, "dataset_size": 60_000, "epochs": 10}

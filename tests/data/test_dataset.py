@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dprime.data import Dataset, arrays
 from dprime.validate import InputError
-from refusals import refuses
+from told import refuses
 
 
 def numbered(count, classes=3):

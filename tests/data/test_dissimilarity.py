@@ -17,7 +17,7 @@ from dprime.data.dissimilarity import (  # noqa: E402
     default_measure,
     dissimilarity,
 )
-from refusals import refuses  # noqa: E402
+from told import refuses  # noqa: E402
 
 SCIPY = {"manhattan": "cityblock", **{name: name for name in ("euclidean", "hamming", "cosine")}}
 ADJACENCIES = ("add-remove", "replace")

@@ -9,7 +9,6 @@ import scipy
 import torch
 from torch import nn
 
-from brief import one_line
 from dprime import InputError
 from dprime.data.dataset import Dataset, Split
 from dprime.membership.frontiers import FrontierRecord, MeasuredPoint, frontier
@@ -17,6 +16,7 @@ from dprime.membership.planner import plan
 from dprime.plain import to_json
 from dprime.runs.run import Run
 from dprime.train import SGD, Compute, train
+from told import one_line
 
 
 def records(count, seed):

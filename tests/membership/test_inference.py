@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brief import one_line
 from dprime import InputError
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
@@ -17,6 +16,7 @@ from dprime.membership.inference import conclude
 from dprime.plain import to_json
 from dprime.text import round_up
 from pools import OPEN, OTHERS, POOL, PRIVATE, by_hand, trainers
+from told import one_line
 
 CLAIM = TradeOff.gaussian(0.2)
 PRIVATELY = {"recipe": PRIVATE, "attacks": ["lira-fixed", "rmia", "baseline"]}

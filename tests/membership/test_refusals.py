@@ -16,7 +16,7 @@ from dprime.membership.signals import Signals
 from dprime.train import TrainingConfig, train
 from membership.plain_attacks import signals
 from pools import OTHERS, POOL, network, trainers
-from refusals import refuses
+from told import refuses
 
 NAN = float("nan")
 RNG = np.random.default_rng(0)

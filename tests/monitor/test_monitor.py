@@ -9,13 +9,13 @@ import torch
 from opacus.schedulers import ExponentialGradClip, StepNoise
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 
-from brief import one_line
 from dprime import DPSGD, Composition
 from dprime.interop import from_opacus
 from dprime.mechanisms import Gaussian
 from dprime.monitor import Monitor, PrivacyWarning, Watcher
 from dprime.monitor.ledger import StepRecord
 from dprime.text import round_up
+from told import one_line
 from watching import ASK, MODES, RATE, certified, trained, values, watch, watch_shuffled, watcher
 
 

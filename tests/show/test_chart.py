@@ -17,8 +17,8 @@ from dprime.show.chart import Chart, beside, wrapped
 from dprime.show.series import Axis, Series
 from dprime.show.theme import THEMES
 from dprime.show.vega import SIDES, TABLE
-from refusals import refuses
 from show.examples import EXAMPLES, TRAINING, drawn
+from told import refuses
 
 LINE = Series("line", theme.CERTIFIED, (0.0, 1.0), (0.5, 1.0))
 

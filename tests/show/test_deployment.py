@@ -7,7 +7,7 @@ from audited import SIX, run
 from dprime.audit import record_of
 from dprime.show import SCHEMA, card, card_markdown, words
 from dprime.show.deployment import DEPLOYMENT, FIELDS, LONGEST, Deployment
-from refusals import refuses
+from told import refuses
 
 FILE = """
 organisation = "A clinic"

@@ -12,10 +12,7 @@ from dprime.audit import record_of
 from dprime.monitor import Monitor
 from dprime.show import card_markdown, exports, model_card, registry_entry
 from dprime.show.exports import BEGIN, END, TAG
-from private_training import private
-from refusals import refuses
-
-__all__ = ["private"]
+from told import refuses
 
 CARD = """---
 license: mit

@@ -2,7 +2,7 @@ import pytest
 
 from dprime.show import theme
 from dprime.show.theme import COLOURS, THEMES, config
-from refusals import refuses
+from told import refuses
 
 INKS = ("ink", "muted", "first", "second", "third", "fourth")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dprime.train import TrainingData
-from refusals import refuses
+from told import refuses
 from trials import blobs
 
 DATA, OTHER = blobs(6, (4,)), blobs(3, (4,), seed=5)

@@ -24,7 +24,7 @@ from dprime.train import (
 )
 from dprime.train import engine as engine_module
 from dprime.train.slices import Slices
-from refusals import refuses
+from told import refuses
 from trials import PAIRS, RECIPE, SMALL, Wrapped, blobs, check_slowly, dense, fast, flat, trained
 
 MEMBERS = np.random.default_rng(5).random((7, 9)) < 0.6

@@ -10,7 +10,7 @@ from dprime.data import load
 from dprime.data.dataset import Dataset
 from dprime.train.models import model_named
 from dprime.train.network import layered
-from refusals import refuses
+from told import refuses
 from trials import blobs
 
 DIGITS = load("digits").train.take(range(12))

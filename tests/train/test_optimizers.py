@@ -7,7 +7,7 @@ what two models tell of the gradient between them where it is used, in `attack/t
 import pytest
 
 from dprime.train.optimizers import SGD, Adam, Constant, Cosine, Decay
-from refusals import refuses
+from told import refuses
 
 
 def test_schedules():

@@ -8,7 +8,7 @@ import pytest
 import dprime
 from dprime import DPSGD
 from dprime.train import TrainingConfig
-from refusals import refuses
+from told import refuses
 
 BASE = {"steps": 10, "learning_rate": 0.1}
 PRIVATE = TrainingConfig(**BASE, clip_norm=1.0, noise_multiplier=2.0, sample_rate=0.1)

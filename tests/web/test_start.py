@@ -7,7 +7,7 @@ import pytest
 from dprime.audit.config import AuditConfig
 from dprime.request import NAMES, risk_request
 from dprime.web.start import PRESETS, read_file
-from refusals import refuses
+from told import refuses
 
 NUMBERS = {"noise_multiplier": "1.5", "sample_rate": "0.01", "steps": "500"}
 

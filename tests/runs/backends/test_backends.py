@@ -12,7 +12,7 @@ import pytest
 from dprime.runs.backends import End, Processes, Task, backend_named
 from dprime.runs.run import Run
 from dprime.runs.runner import LOSSES, BlocksFailedError, execute
-from refusals import refuses
+from told import refuses
 from works import Heavy, Large, Late, Noted, Unloadable, Unsendable, break_off, die, hang, scores
 
 BLOCKS = 5

@@ -12,11 +12,9 @@ from dprime.membership.shadows import Cohort, answers
 from dprime.train import TrainingConfig
 from games import engine_setting
 from pools import OTHERS, POOL, network
-from threads import one_thread
 
 ELSEWHERE = ("processes", pytest.param("ray", marks=pytest.mark.ray))
 pytestmark = pytest.mark.slow
-__all__ = ["one_thread"]
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

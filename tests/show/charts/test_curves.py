@@ -10,8 +10,8 @@ from dprime.guarantees import EpsilonDelta
 from dprime.shapes import GaussianShape
 from dprime.show.charts import Points, trade_off, trade_offs
 from dprime.show.charts.curves import SMALLEST
-from refusals import refuses
 from show.examples import drawn
+from told import refuses
 
 gaussian = TradeOff.gaussian
 

@@ -11,8 +11,8 @@ from dprime.show.charts import (
     membership_roc,
     precision_over_prior,
 )
-from refusals import refuses
 from show.examples import drawn
+from told import refuses
 
 RATES = (0.001, 0.005, 0.01, 0.1, 1.0)
 CLAIM = Points.of(TradeOff.gaussian(0.5), also=RATES)

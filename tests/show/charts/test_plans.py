@@ -15,8 +15,8 @@ from dprime.metrics import Reading
 from dprime.parameters import MOST_STEPS
 from dprime.show.charts import bayes_security, precision, risk
 from dprime.show.charts.plans import FINE, between
-from refusals import refuses
 from show.examples import TRAINING, drawn
+from told import refuses
 
 CURVE = TradeOff.gaussian(0.5)
 OVER = ("noise_multiplier", "sample_rate", "steps")

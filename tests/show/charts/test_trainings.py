@@ -12,8 +12,8 @@ from dprime.show.charts import (
     security,
 )
 from dprime.show.theme import SOLID
-from refusals import refuses
 from show.examples import drawn
+from told import refuses
 
 PRIORS = (0.1, 0.3, 0.5, 0.7, 0.9)
 

@@ -17,8 +17,8 @@ from dprime.show.charts import (
     sensitivity,
 )
 from dprime.show.charts.trials import MOST_STEPS, drawn_steps
-from refusals import refuses
 from show.examples import drawn, walks
+from told import refuses
 
 lists = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=15)
 

@@ -1,4 +1,4 @@
-"""Tables of what is refused, by what the error says in data: its parameter and its requirement."""
+"""What errors and results tell: refusals, by their parameter and requirement; reprs of one line."""
 
 import pytest
 
@@ -26,3 +26,10 @@ def refuses(cases):
         assert "\n" not in str(error)
 
     return test
+
+
+def one_line(result, longest=300):
+    """Whether its repr is one line that a person can read."""
+    shown = repr(result)
+    unreadable = ("\n", " object at ", "array(", "<dprime")
+    return len(shown) <= longest and not any(part in shown for part in unreadable)
