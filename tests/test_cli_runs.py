@@ -194,10 +194,10 @@ def test_bound_in_words(call, scores):
     shown = call("bound scores.csv").words
     assert shown.count("At 95 % confidence the ε at δ = 1e-05 is at least") == 1
     assert "Membership advantage ≥ 0." in shown
-    assert "each row comes from a training of its own" in shown
+    assert "each row comes from a separate training" in shown
     one = call("bound scores.csv --method steinke --confidence 0.9").words
     assert one.count("At 90 % confidence") == 1
-    assert "training of its own" not in one
+    assert "separate training" not in one
     credible = call("bound scores.csv --method bayesian").words
     assert "confidence" not in credible
     assert "With a posterior probability of 95 %" in credible

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from dprime.table import Table as Table
     from dprime.validate import InputError as InputError
 
-__version__ = "0.18.0"
+__version__ = "0.19.0"
 
 MODULE_NAMES = {
     "comparison": "compare",

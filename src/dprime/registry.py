@@ -86,7 +86,7 @@ def _differential_privacy(pair: str, epsilon: float, delta: float, kind: Kind) -
         return "No finite ε can be certified at this δ: treat the training as not private."
     pair += "-differentially private"
     if epsilon > MEANINGLESS_EPSILON or delta > MEANINGLESS_DELTA:
-        return f"Formally {pair}, which is no protection to speak of."
+        return f"Formally {pair}, which offers no meaningful protection."
     if epsilon == 0:
         return f"The training is {pair}: the δ alone covers all that it reveals."
     return f"The training is {pair}."

@@ -31,7 +31,7 @@ from dprime.train.data import check_record
 
 Values = tuple[float, ...]  # a number for each column of the attribute
 
-MOMENTS = 8  # steps of its own training at which it looks for the record that shows most
+MOMENTS = 8  # steps of the adversary's training at which it looks for the record that shows most
 AT_ONCE = 256  # records whose gradients are in memory at the same time
 
 

@@ -185,7 +185,7 @@ class Movement(Observer):
 class Gradient(Adversary):
     """A gradient of norm C along the `share` of weights that natural records move least.
 
-    The adversary finds them in `shadows` trainings of its own.
+    The adversary finds them in its `shadows` trainings.
     """
 
     name = "gradient"

@@ -97,7 +97,7 @@ class StepTerms:
             pairs[since:] = most
 
     def state_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Values for JSON."""
         worst = {name: [[*astuple(one)] for one in pairs] for name, pairs in self.worst.items()}
         return {"rates": list(self.rates), "noises": list(self.noises), "worst": worst}
 

@@ -39,7 +39,7 @@ class TwinPass:
 class Twin:
     """A copy of a model with its weights and without its hooks, in evaluation mode.
 
-    Dropout is therefore off: a mask of its own for every completion would hide the attribute.
+    Dropout is therefore off: a separate mask for every completion would hide the attribute.
 
     Args:
         module: the user's model, whose weights go on being trained.
@@ -224,7 +224,7 @@ def _own_weights(module: nn.Module, moved: set[int]) -> Iterator[tuple[nn.Module
         if seen & set(own.values()):
             raise validate.invalid_input(
                 "model", "one in which two layers share a weight", "one whose weights are its own",
-                "give each layer a weight of its own",
+                "give each layer its own weight",
             )  # fmt: skip
         seen |= set(own.values())
         if own:

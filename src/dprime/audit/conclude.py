@@ -193,7 +193,7 @@ def _attacked(target: AttackTarget, attacker: Adversary) -> dict[str, Any]:
 
 
 def _profile(config: AuditConfig) -> list[Reading]:
-    """What is kept of the claim, each at the conditions that the audit has of its own."""
+    """What is kept of the claim, each at the conditions of the audit."""
     asked = {"epsilon": Reading("epsilon", {"delta": config.delta})} if config.delta else {}
     asked |= {} if config.criterion == "curve" else {config.criterion.name: config.criterion}
     return [asked.get(reading.name, reading) for reading in profile()]

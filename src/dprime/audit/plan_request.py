@@ -39,7 +39,7 @@ OF_PLANS = ("strength", "power", "fraction_of_claim", "trials")
 """What `dprime audit` has no option for, or is planned."""
 
 OF_EPSILON = (
-    "Claimed is the curve of the noise that ε takes. An audit with noise of its own beside "
+    "Claimed is the curve of the noise that ε takes. An audit with other noise than "
     "--epsilon claims (ε, δ) alone, which allows more and takes more trials."
 )
 

@@ -13,7 +13,7 @@ who of them was drawn in each step, and all that the training gave out before. S
 can compute the clipped sum of the user's own records at every step, and subtract it. So x is a
 function of the training's output and of what the curve's attacker knows. Other canaries act on
 other weights, so they do not show in x; what they do to later gradients of the user's records is in
-the sum that is subtracted. Whether a canary is drawn comes from a generator of its own, as a
+the sum that is subtracted. Whether a canary is drawn comes from a separate generator, as a
 record's turn does in Poisson sampling, and is not looked at. So every score that is made of x obeys
 the curve, and any score will do: a poor one only finds less.
 
@@ -90,7 +90,7 @@ class GradientCanaries(Canaries):
         """Give each canary its own weight."""
         super().start(training)
         if self.count > training.size:
-            remedy = "each canary needs a weight of its own; use fewer"
+            remedy = "each canary needs its own weight; use fewer"
             raise validate.invalid_value("count", self.count, f"at most {training.size:,}", remedy)
         self._draw_places()
 

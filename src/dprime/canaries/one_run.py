@@ -147,7 +147,7 @@ class OneRun:
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, object]:
-        """Plain values; no canary's coin is among them."""
+        """Values for JSON; no canary's coin is among them."""
         claimed = None
         if self.claimed is not None:
             value = self.claimed if np.isfinite(self.claimed) else None

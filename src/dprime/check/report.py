@@ -67,7 +67,7 @@ class Finding:
         return RULES[self.code]
 
     def as_json(self) -> dict[str, object]:
-        """Plain values."""
+        """Values for JSON."""
         return {
             "code": self.code,
             "severity": self.rule.severity,
@@ -89,7 +89,7 @@ class Risk:
     answers: tuple[MetricValue, ...]
 
     def as_json(self) -> dict[str, object]:
-        """Plain values."""
+        """Values for JSON."""
         return {
             "about": self.about,
             "mechanism": self.mechanism.to_dict(),
@@ -156,7 +156,7 @@ class Report:
         return " ".join(said)
 
     def as_json(self) -> dict[str, object]:
-        """Plain values."""
+        """Values for JSON."""
         return {
             "path": self.path,
             "kind": self.kind,

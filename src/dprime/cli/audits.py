@@ -135,7 +135,7 @@ def _played_json(played: Any) -> dict[str, Any]:
 # bound --------------------------------------------------------------------------------------------
 
 ROWS = {
-    True: "each row comes from a training of its own",
+    True: "each row comes from a separate training",
     False: "the rows are canaries of one training, each in or out by its own fair coin",
 }
 """What must be true of the rows, of trials of two worlds and of one run."""

@@ -74,8 +74,8 @@ def _put_to_the_test(console: Console) -> None:
         Markdown(
             "# Is it true?\n\n"
             "A claim can be put to the test. The strongest adversary trains a small model on "
-            f"scikit-learn's digits {2 * TRIALS:,} times, half of them with a record of its own "
-            "making, sees every update, and says which were which. First a correct training with "
+            f"scikit-learn's digits {2 * TRIALS:,} times, half of them with a record that it "
+            "made, sees every update, and says which were which. First a correct training with "
             "ε = 4, then the same with half of the noise that is claimed. The claim is the whole "
             "certified curve:"
         )

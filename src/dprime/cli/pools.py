@@ -172,7 +172,7 @@ def frontier_table(found: Mapping[str, Any]) -> Table:
     )
     table.caption = (
         f"ε: at most this, at δ {found['delta']:g}. {text.certified(DEFAULT_ADJACENCY)}. Accuracy: "
-        f"mean of {found['repetitions']} trainings, each on a draw of its own, with the "
+        f"mean of {found['repetitions']} trainings, each on its own draw, with the "
         f"95 % Student-t interval. {choice if several else ''}Best: the best epoch of each "
         "training, found by peeking at the test records. The bound is for one released "
         "model; choosing π by trainings on the pool is not part of it."

@@ -1,6 +1,6 @@
 """The data sets that can be loaded by name: two come with scikit-learn, the others are files.
 
-Adult, which has columns of its own, is in `adult`.
+Adult, whose columns need more, is in `adult`.
 """
 
 from __future__ import annotations

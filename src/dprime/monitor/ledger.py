@@ -269,7 +269,7 @@ class Ledger:
         return Composition(*parts)
 
     def state_dict(self) -> list[list[Any]]:
-        """Plain values."""
+        """Values for JSON."""
         plain = [(replace(step, problem=str(step.problem)), n) for step, n in self._entries]
         return [[*asdict(step).values(), count] for step, count in plain]
 

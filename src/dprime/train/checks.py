@@ -99,7 +99,7 @@ def _refuse_code_in_the_gradients(model: nn.Module) -> None:
             raise _hooked(_layer(path, module))
         for name in vars(module):
             if callable(getattr(type(module), name, None)):
-                found = f"{_layer(path, module)} has a {name!r} of its own, which no copy follows"
+                found = f"{_layer(path, module)} overrides {name!r}, which no copy follows"
                 wanted, remedy = "be that of its classes", "write a subclass"
                 raise InputError.of("A model's code", wanted, found, remedy)
     for name, weight in model.named_parameters():
@@ -166,7 +166,7 @@ def _refuse_own_randomness(model: nn.Module, x: Tensor, outputs: Tensor) -> None
     remedy = "it must draw no random numbers, and remember no earlier records"
     for path, module in model.named_modules():
         if "Dropout" in type(module).__name__ or isinstance(module, nn.RReLU):
-            found = f"{_layer(path, module)} draws random numbers of its own"
+            found = f"{_layer(path, module)} draws random numbers"
             remedy = "remove it; the noise of DP-SGD regularises already"
             break
     wanted = "depend on its weights and its input alone"

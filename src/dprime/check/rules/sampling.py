@@ -65,7 +65,7 @@ def _dp104(script: Script) -> Found:
     for event, loader, names in _samplers(script):
         poisson = any("UniformWithReplacement" in name for name in names)
         if not poisson and not event.get("poisson_sampling").is_(False):
-            yield loader, "The loader has a sampler of its own, which make_private sets aside."
+            yield loader, "The loader has its own sampler, which make_private ignores."
 
 
 def _dp105(script: Script) -> Found:
