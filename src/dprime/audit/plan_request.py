@@ -39,8 +39,8 @@ OF_PLANS = ("strength", "power", "fraction_of_claim", "trials")
 """What `dprime audit` has no option for, or is planned."""
 
 OF_EPSILON = (
-    "Claimed is the curve of the noise that ε takes. An audit with other noise than "
-    "--epsilon claims (ε, δ) alone, which allows more and takes more trials."
+    "The claim is the curve of the noise that ε takes. With --noise-multiplier beside --epsilon, "
+    "an audit claims (ε, δ) alone, which allows more and takes more trials."
 )
 
 
