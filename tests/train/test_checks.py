@@ -89,7 +89,7 @@ REFUSED = {
     "an `if`, a mask or a number taken from the data decides": (Choosing(4, 3), DATA),
     "'model' .* backward hook": (changed(lambda m: m.register_full_backward_pre_hook(print)), DATA),
     "weight '2.weight' has a backward": (changed(lambda m: m[2].weight.register_hook(print)), DATA),
-    r"'1' .* a 'forward' of its": (changed(lambda m: setattr(m[1], "forward", torch.tanh)), DATA),
+    r"'1' .* overrides 'forward'": (changed(lambda m: setattr(m[1], "forward", torch.tanh)), DATA),
     "make a pruning permanent with torch.nn.utils.prune": (changed(pruned), DATA),
     f"'0.parametrizations.weight.0._u' {REMEMBERS}": (nn.Sequential(SPECTRAL), DATA),
     f"'0.weight' {REMEMBERS}": (SHORTENED, WORDS),
