@@ -1,6 +1,7 @@
 """Connections that are slow, many, or no HTTP: a real server, whose limits can be waited for."""
 
 import contextlib
+import http.client
 import socket
 import threading
 import time
@@ -56,8 +57,11 @@ def heard(made):
 
 
 def answered(made):
+    """Whether a request has an answer, which is read to its end: it may come in parts."""
     made.sendall(GET + b"\r\n")
-    return made.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+    with http.client.HTTPResponse(made) as reply:
+        reply.begin()
+        return bool(reply.read()) and reply.status == 200
 
 
 NO_HTTP = [
