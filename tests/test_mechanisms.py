@@ -248,3 +248,8 @@ test_what_from_epochs_refuses = refuses(
         "epochs be above 0": lambda: DPSGD.from_epochs(**SIZES, epochs=0),
     }
 )
+
+
+def test_no_part_of_a_composition_is_left_out_in_silence():
+    with pytest.raises(dprime.InputError, match="given once"):
+        Composition(Gaussian(2.0), mechanisms=(Gaussian(0.1),))

@@ -310,6 +310,9 @@ class Composition(Mechanism):
     mechanisms: tuple[Mechanism, ...] = field(metadata=checked(_mechanisms))
 
     def __init__(self, *parts: Mechanism, mechanisms: tuple[Mechanism, ...] = ()) -> None:
+        if parts and mechanisms:  # neither may be left out of the sum
+            remedy = "give all of them one after the other"
+            raise validate.invalid_input("mechanisms", "given twice", "given once", remedy)
         object.__setattr__(self, "mechanisms", parts or mechanisms)
         self.__post_init__()
 

@@ -135,7 +135,6 @@ def test_the_same_words_in_every_process_and_other_words_for_other_recipes():
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("os.path:", "AttributeError"),
         ("no_such_module:train", "ModuleNotFoundError: No module named"),
         ("half_written:train", "SyntaxError: "),
         ("os.path:sep", "it is not callable"),
@@ -215,3 +214,14 @@ def test_workers_with_other_memory_have_the_same_scores():
         found = other.play(0)
         np.testing.assert_array_equal(found["in_world"], usual["in_world"])
         np.testing.assert_allclose(found["score"], usual["score"], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("path", ["pwned", "pwned:", ":net"])
+def test_what_is_no_function_of_a_module_is_not_imported(path, tmp_path, monkeypatch):
+    """A run file may name it, and its code is known by the colon."""
+    (tmp_path / "pwned.py").write_text("import pathlib\npathlib.Path('pwned').touch()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match="of the form module:function"):
+        function_named(path)
+    assert not (tmp_path / "pwned").exists()

@@ -67,7 +67,7 @@ def test_an_impossible_target_is_answered_with_the_sentence(visit):
     before = visit.numbers()
     visit.type_value("value-of-target", "0.005")
     sentence = page.inner_text("[data-name=value-of-target] .error")
-    assert re.match(r"tpr must be above 0\.01 .*so ask for more than 0\.01\.$", sentence)
+    assert re.match(r"tpr must be above 0\.01, .*so ask for more than 0\.01\.$", sentence)
     assert visit.numbers() == before
     assert "answer of before" in page.inner_text("#notice")
     visit.shot("choose-impossible")

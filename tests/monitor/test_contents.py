@@ -90,6 +90,14 @@ def test_the_graph_is_told_by_the_uses_of_weights():
     assert uses((layer(x) + x @ layer.weight).sum()) != once
 
 
+def test_weights_of_a_tensor_subclass_are_uses_too():
+    class Sub(torch.Tensor):
+        pass
+
+    weight = nn.Parameter(torch.ones(2).as_subclass(Sub))
+    assert [n for _, n in uses((weight * weight).sum())] == [2]
+
+
 def test_a_record_whose_gradient_is_longer_than_recorded():
     layer, model = nn.Linear(2, 1, bias=False), nn.Module()
     model.hooks_enabled, model.max_grad_norm = True, 1.0

@@ -231,7 +231,8 @@ def test_without_the_token_nothing_is_told(guarded, address, headers):
 @pytest.mark.parametrize(
     "header",
     [BEARER, ("authorization", f"bearer  {TOKEN}"),
-     ("cookie", f"theme=dark; {COOKIE}={TOKEN}"), ("cookie", f"{COOKIE}=old; {COOKIE}={TOKEN}")],
+     ("cookie", f"theme=dark; {COOKIE}={TOKEN}"), ("cookie", f"{COOKIE}=old; {COOKIE}={TOKEN}"),
+     ("cookie", f"{COOKIE}={TOKEN}; {COOKIE}=another")],
 )  # fmt: skip
 def test_the_token_opens(guarded, header):
     assert guarded.get("/?mytoken=1", headers=[header]).status == 200

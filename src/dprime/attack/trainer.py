@@ -266,6 +266,9 @@ def _text(value: object) -> str:
 def function_named(path: str) -> TrainingFunction:
     """The training function that "module:function" stands for."""
     module, _, name = path.partition(":")
+    remedy = "give module:function, with the module where Python finds it"
+    if not module or not name:  # `runs.runner.code_of` knows code by its colon: import nothing else
+        raise validate.invalid_value("trainer", path, "of the form module:function", remedy)
     reason = "it is not callable"
     try:
         found: TrainingFunction = getattr(importlib.import_module(module), name)
@@ -273,5 +276,4 @@ def function_named(path: str) -> TrainingFunction:
             return found
     except Exception as error:  # a module may raise anything while it is imported
         reason = f"{type(error).__name__}: {error}"
-    remedy = "give module:function, with the module where Python finds it"
     raise validate.invalid_value("trainer", path, f"a function to import ({reason})", remedy)

@@ -129,8 +129,8 @@ def uses(losses: Tensor) -> frozenset[tuple[int, int]]:
             if following is None:
                 continue
             variable = getattr(following, "variable", None)
-            kind = type(variable)
-            if kind is nn.Parameter or issubclass(kind, nn.Parameter):
+            # One of a tensor subclass is told by `isinstance` alone, which is slower.
+            if type(variable) is nn.Parameter or isinstance(variable, nn.Parameter):
                 counts[id(variable)] = counts.get(id(variable), 0) + 1
             elif following not in seen:
                 seen.add(following)

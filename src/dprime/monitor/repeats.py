@@ -179,9 +179,9 @@ class Generators:
 
     def again(self, generator: torch.Generator | None, device: torch.device) -> bool:
         try:
-            on_gpu = device.type == "cuda"
-            default = torch.cuda.default_generators if on_gpu else [torch.default_generator]
-            state = (generator or default[device.index or 0]).get_state().numpy()
+            if generator is None and device.type == "cuda":
+                generator = torch.cuda.default_generators[device.index or 0]
+            state = (generator or torch.default_generator).get_state().numpy()
         except (AttributeError, RuntimeError):  # such as one of the operating system
             return False
         key = hash(state[:STATE].tobytes())

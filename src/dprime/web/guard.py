@@ -158,12 +158,19 @@ class Guard:
         return response
 
     def _shown(self, asked: HTTPConnection) -> bool:
-        """Whether the request carries the token, as a header or as the cookie."""
+        """Whether the request carries the token, as a header or as one of the cookies of that name.
+
+        Another program of the same host may have set one too, which comes before or after ours.
+        """
         assert self.token is not None
         scheme, _, bearer = asked.headers.get("authorization", "").partition(" ")
-        cookie = asked.cookies.get(COOKIE, "")
-        bears = scheme.lower() == "bearer" and _same(bearer.strip(), self.token)
-        return bears or _same(cookie, self.token)
+        given = [
+            part.strip() for each in asked.headers.getlist("cookie") for part in each.split(";")
+        ]
+        own = [part.removeprefix(f"{COOKIE}=") for part in given if part.startswith(f"{COOKIE}=")]
+        if scheme.lower() == "bearer":
+            own.append(bearer.strip())
+        return any(_same(value, self.token) for value in own)
 
 
 LOG = logging.getLogger(__name__)
