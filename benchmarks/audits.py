@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import scipy.stats
-from dprime.audit.separation import separation
 from numpy.typing import NDArray
 
 from benchmarks.timing import Found, memory_of, parts, say
@@ -25,6 +24,7 @@ from dprime.attack.trainer import Game
 from dprime.audit import AuditConfig, judge, lower_bound
 from dprime.audit.audits import adversary_of, target_of
 from dprime.audit.planner import Criterion
+from dprime.audit.scores import separation
 
 DELTA = 1e-5
 METHODS = ("gaussian", "band", "clopper-pearson")
